@@ -1,0 +1,132 @@
+package sdk
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+)
+
+// Defaults of the client's options.
+const (
+	DefaultSeed           = "127.0.0.1:2921"
+	DefaultDialTimeout    = 5 * time.Second
+	DefaultRequestTimeout = 10 * time.Second
+)
+
+// DialFunc opens a connection to addr, which is host:port.
+type DialFunc func(ctx context.Context, addr string) (net.Conn, error)
+
+// ClientOption configures NewClient.
+type ClientOption interface{ applyClient(*clientConfig) }
+
+type clientOption func(*clientConfig)
+
+func (o clientOption) applyClient(c *clientConfig) { o(c) }
+
+type clientConfig struct {
+	seeds          []string
+	name           string
+	dial           DialFunc
+	logger         *slog.Logger
+	dialTimeout    time.Duration
+	requestTimeout time.Duration
+}
+
+// WithSeeds names the brokers to start from, as host:port; a bare host gets port 2921. They are only a start: the
+// client learns the other brokers from the answers. Default: 127.0.0.1:2921.
+func WithSeeds(addrs ...string) ClientOption {
+	return clientOption(func(c *clientConfig) { c.seeds = append(c.seeds, addrs...) })
+}
+
+// WithName names this client in the brokers' logs. Default: eastguard-go.
+func WithName(name string) ClientOption {
+	return clientOption(func(c *clientConfig) { c.name = name })
+}
+
+// WithDialer replaces how connections are opened, for tests and proxies. The default dials TCP and, for a name
+// with addresses of both families, starts the second family 300 ms after the first; the name is resolved anew at
+// each dial.
+func WithDialer(dial DialFunc) ClientOption {
+	return clientOption(func(c *clientConfig) { c.dial = dial })
+}
+
+// WithLogger sets where the client logs connection trouble and metadata changes. Default: nowhere.
+func WithLogger(l *slog.Logger) ClientOption {
+	return clientOption(func(c *clientConfig) { c.logger = l })
+}
+
+// WithDialTimeout bounds one attempt to connect, the handshake included. Default: 5 s.
+func WithDialTimeout(d time.Duration) ClientOption {
+	return clientOption(func(c *clientConfig) { c.dialTimeout = d })
+}
+
+// WithRequestTimeout bounds an Admin call, its retries included, when the caller's context has no deadline of its
+// own. Default: 10 s.
+func WithRequestTimeout(d time.Duration) ClientOption {
+	return clientOption(func(c *clientConfig) { c.requestTimeout = d })
+}
+
+// newClientConfig applies opts over the defaults and says what cannot be.
+func newClientConfig(opts []ClientOption) (clientConfig, error) {
+	c := clientConfig{
+		name: "eastguard-go", dialTimeout: DefaultDialTimeout, requestTimeout: DefaultRequestTimeout,
+		logger: slog.New(slog.DiscardHandler),
+	}
+	for _, o := range opts {
+		o.applyClient(&c)
+	}
+	return c, c.validate()
+}
+
+func (c *clientConfig) validate() error {
+	const op = "new client"
+	if len(c.seeds) == 0 {
+		c.seeds = []string{DefaultSeed}
+	}
+	for i, s := range c.seeds {
+		addr, err := withDefaultPort(s)
+		if err != nil {
+			return base.Wrap(base.CodeInvalidArgument, op, err)
+		}
+		c.seeds[i] = addr
+	}
+	if c.dial == nil {
+		c.dial = dialTCP
+	}
+	if c.logger == nil {
+		c.logger = slog.New(slog.DiscardHandler)
+	}
+	if c.dialTimeout <= 0 || c.requestTimeout <= 0 {
+		return base.Errorf(base.CodeInvalidArgument, op, "the dial timeout (%v) and the request timeout (%v) must be positive", c.dialTimeout, c.requestTimeout)
+	}
+	return nil
+}
+
+// withDefaultPort makes host:port of host, host:port, [v6], [v6]:port and a bare IPv6 literal.
+func withDefaultPort(s string) (string, error) {
+	const port = "2921"
+	if s == "" {
+		return "", base.Errorf(base.CodeInvalidArgument, "parse seed", "a seed cannot be empty")
+	}
+	if ip := net.ParseIP(strings.Trim(s, "[]")); ip != nil {
+		return net.JoinHostPort(ip.String(), port), nil
+	}
+	if !strings.Contains(s, ":") {
+		return net.JoinHostPort(s, port), nil
+	}
+	host, p, err := net.SplitHostPort(s)
+	if err != nil || host == "" || p == "" {
+		return "", base.Errorf(base.CodeInvalidArgument, "parse seed", "%q is not host:port", s)
+	}
+	return net.JoinHostPort(host, p), nil
+}
+
+// dialTCP is the default dialer. net.Dialer resolves the name anew each time and races the address families.
+func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", addr)
+}

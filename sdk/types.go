@@ -1,0 +1,101 @@
+package sdk
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+)
+
+// The nouns this package shares with the broker.
+type (
+	// TopicID is a topic's UUID; a name used again gets a new one.
+	TopicID = base.TopicID
+	// RangeID numbers the ranges of one topic, from 1. An offset without it is meaningless.
+	RangeID = base.RangeID
+	// SegmentID names one segment in the whole cluster.
+	SegmentID = base.SegmentID
+	// NodeID names one broker.
+	NodeID = base.NodeID
+	// ShardID names one slice of the metadata.
+	ShardID = base.ShardID
+	// Epoch fences appends; it grows with each segment a topic opens.
+	Epoch = base.Epoch
+	// TopicConfig is a topic's settings.
+	TopicConfig = base.TopicConfig
+	// Strategy says who decides a topic's ranges.
+	Strategy = base.Strategy
+	// Durability says what an ack promises.
+	Durability = base.Durability
+)
+
+// The values of Strategy and Durability.
+const (
+	StrategyAuto         = base.StrategyAuto
+	StrategyFixed        = base.StrategyFixed
+	DurabilityFsync      = base.DurabilityFsync
+	DurabilityReplicated = base.DurabilityReplicated
+)
+
+// CheckTopicName reports why name cannot name a topic; the broker applies the same rule.
+func CheckTopicName(name string) error { return base.CheckTopicName(name) }
+
+// ParseRangeID reads "r17"; a bare "17" is taken too.
+func ParseRangeID(s string) (RangeID, error) { return base.ParseRangeID(s) }
+
+// Header is one header of a record. A nil Value is null, which is not the same as an empty one.
+type Header struct {
+	Key   string
+	Value []byte
+}
+
+// Record is what a producer sends. A nil Key or Value is null and an empty one is empty: the two are told apart
+// from end to end.
+type Record struct {
+	// Topic names the topic; empty means the producer's own.
+	Topic string
+	Key   []byte
+	Value []byte
+	// Headers keep their order; names may repeat.
+	Headers []Header
+	// Timestamp is kept in milliseconds; the zero value means the time of the call.
+	Timestamp time.Time
+	// RoutingKey chooses the range in place of Key when it is not nil. Records that must stay in order share it.
+	RoutingKey []byte
+}
+
+// Position names one place in a topic's data. Offsets of different ranges have nothing to do with each other.
+type Position struct {
+	Topic  string
+	Range  RangeID
+	Offset int64
+}
+
+// String prints topic/r1@42.
+func (p Position) String() string { return fmt.Sprintf("%s/%s@%d", p.Topic, p.Range, p.Offset) }
+
+// Ack says where an acknowledged record lies: on stable storage of every replica of its segment.
+type Ack struct {
+	Position
+	// Timestamp is when the segment's leader appended it.
+	Timestamp time.Time
+	Segment   SegmentID
+	// Replicas hold the record; the leader comes first.
+	Replicas []NodeID
+	// Latency is the time from the call until the answer.
+	Latency time.Duration
+}
+
+// Message is a record as it is stored.
+type Message struct {
+	Record
+	Range  RangeID
+	Offset int64
+	// LeaderEpoch is the epoch of the segment it was appended to.
+	LeaderEpoch Epoch
+}
+
+// Position is where the message lies; a consumer that has processed it continues at Position().Offset + 1.
+func (m *Message) Position() Position {
+	return Position{Topic: m.Topic, Range: m.Range, Offset: m.Offset}
+}
