@@ -1,0 +1,2 @@
+// Package mux multiplexes requests over connections by request id.
+package mux

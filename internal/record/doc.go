@@ -1,0 +1,2 @@
+// Package record builds and reads whole v2 batches.
+package record
