@@ -1,0 +1,148 @@
+package replica
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/internal/base"
+)
+
+// TestConversations plays the scripts in testdata: each line of a stanza is one event, the output is what the
+// leader asked for and its state afterwards.
+func TestConversations(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		s := &script{now: time.Unix(1_000, 0)}
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return s.run(t, d) })
+	})
+}
+
+type script struct {
+	l     *Leader[string]
+	now   time.Time
+	names int
+}
+
+func (s *script) run(t *testing.T, d *datadriven.TestData) string {
+	switch d.Cmd {
+	case "new": // new base=0 [followers=(n2,n3)] [credit=100]
+		cfg := Config{Self: "n1", Credit: 1000}
+		for _, arg := range d.CmdArgs {
+			switch arg.Key {
+			case "followers":
+				for _, n := range arg.Vals {
+					cfg.Followers = append(cfg.Followers, base.NodeID(n))
+				}
+			case "base":
+				d.ScanArgs(t, "base", &cfg.Base)
+			case "credit":
+				d.ScanArgs(t, "credit", &cfg.Credit)
+			}
+		}
+		s.l = NewLeader[string](cfg)
+	case "append": // append [records=1] [bytes=10]
+		records, bytes := 1, 10
+		d.MaybeScanArgs(t, "records", &records)
+		d.MaybeScanArgs(t, "bytes", &bytes)
+		if !s.l.Room(bytes) {
+			return "no room: " + s.status()
+		}
+		s.names++
+		s.l.Append(records, bytes, fmt.Sprintf("b%d", s.names))
+	case "ack": // ack n1 5
+		node, end := base.NodeID(d.CmdArgs[0].Key), int64(0)
+		_, err := fmt.Sscan(d.CmdArgs[1].Key, &end)
+		require.NoError(t, err)
+		if node == "n1" {
+			s.l.LocalDurable(end, s.now)
+		} else {
+			s.l.FollowerAck(node, end, s.now)
+		}
+	case "drain":
+		s.l.Drain(base.CauseDataPressure, s.now)
+	case "freeze": // freeze [blame=n2]
+		var blame string
+		d.MaybeScanArgs(t, "blame", &blame)
+		s.l.Freeze(base.CauseReplicaFailure, base.NodeID(blame), s.now)
+	case "sealed": // sealed 5
+		var end int64
+		_, err := fmt.Sscan(d.CmdArgs[0].Key, &end)
+		require.NoError(t, err)
+		if err := s.l.Sealed(end); err != nil {
+			return "error: " + err.Error() + "\n" + s.status()
+		}
+	case "tick": // tick 100ms [times=3]
+		step, err := time.ParseDuration(d.CmdArgs[0].Key)
+		require.NoError(t, err)
+		times := 1
+		d.MaybeScanArgs(t, "times", &times)
+		for range times {
+			s.now = s.now.Add(step)
+			s.l.Tick(s.now)
+		}
+	case "find": // find 3
+		var at int64
+		_, err := fmt.Sscan(d.CmdArgs[0].Key, &at)
+		require.NoError(t, err)
+		item, ok := s.l.Find(at)
+		return fmt.Sprintf("%q %v\n", item, ok)
+	case "status":
+	default:
+		t.Fatalf("unknown command %q", d.Cmd)
+	}
+	return s.ready() + s.status()
+}
+
+func (s *script) ready() string {
+	r := s.l.Ready()
+	var b strings.Builder
+	if r.Advanced {
+		fmt.Fprintf(&b, "commit %d done %v\n", r.Commit, r.Done)
+	}
+	for _, send := range r.Sends {
+		fmt.Fprintf(&b, "send %s %v commit %d\n", send.Node, send.Items, send.Commit)
+	}
+	if r.AskRoll {
+		fmt.Fprintf(&b, "ask roll end %d %s late %v\n", r.Roll.End, r.Roll.Cause, r.Roll.Late)
+	}
+	return b.String()
+}
+
+func (s *script) status() string {
+	return fmt.Sprintf("%s next %d commit %d end %d tail %v\n", s.l.State(), s.l.Next(), s.l.Commit(), s.l.End(), s.l.Tail())
+}
+
+func TestAppendAllocatesNothingInSteadyFlow(t *testing.T) {
+	l := NewLeader[int](Config{Self: "n1"})
+	step := func() {
+		for i := range 8 {
+			l.Append(10, 1000, i)
+		}
+		l.LocalDurable(l.Next(), time.Time{})
+		if len(l.Ready().Done) != 8 { // require would allocate
+			t.Fatal("not all acked")
+		}
+	}
+	step()
+	require.Zero(t, testing.AllocsPerRun(100, step))
+}
+
+func TestResumedLeaderGoesOnWhereItWas(t *testing.T) {
+	l := Resume[string](Config{Self: "n1", Base: 100}, 120)
+	require.True(t, l.Idle())
+	require.EqualValues(t, 120, l.Append(2, 10, "a"))
+	l.LocalDurable(122, time.Time{})
+	r := l.Ready()
+	require.EqualValues(t, 122, r.Commit)
+	require.Equal(t, []string{"a"}, r.Done)
+}
+
+func TestAppendToALeaderThatDrainsIsABug(t *testing.T) {
+	l := NewLeader[string](Config{Self: "n1"})
+	l.Drain(base.CauseAge, time.Time{})
+	require.Panics(t, func() { l.Append(1, 1, "late") })
+}
