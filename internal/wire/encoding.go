@@ -10,11 +10,12 @@ import (
 	"github.com/eastguard/eastguard/internal/base"
 )
 
-// hotMessage is implemented by the messages with a fixed layout; all others are CBOR.
-type hotMessage interface {
-	appendTo(dst []byte) []byte
-	decode(b []byte) error
-}
+// Messages with a fixed layout implement these two, hotAppender by value so that nobody encodes one as CBOR by
+// leaving out an ampersand; all other messages are CBOR.
+type (
+	hotAppender interface{ appendTo(dst []byte) []byte }
+	hotDecoder  interface{ decode(b []byte) error }
+)
 
 // encMode sorts map keys, so that equal messages have equal bytes (golden files, checksums).
 var encMode = must(cbor.CoreDetEncOptions().EncMode())
@@ -45,7 +46,7 @@ func Encode(m any) []byte { return Append(nil, m) }
 
 // Append writes a message at the end of dst. Hot messages do not allocate when dst has room.
 func Append(dst []byte, m any) []byte {
-	if hot, ok := m.(hotMessage); ok {
+	if hot, ok := m.(hotAppender); ok {
 		return hot.appendTo(dst)
 	}
 	b, err := encMode.Marshal(m)
@@ -62,7 +63,7 @@ func Append(dst []byte, m any) []byte {
 // hot messages may alias b.
 func Decode(b []byte, m any) error {
 	var err error
-	if hot, ok := m.(hotMessage); ok {
+	if hot, ok := m.(hotDecoder); ok {
 		err = hot.decode(b)
 	} else {
 		err = decMode.Unmarshal(b, m)

@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"encoding/binary"
+	"fmt"
+
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/keyspace"
 )
@@ -25,6 +28,75 @@ type FetchRange struct {
 	MaxBytes   uint32 // of this range
 	SeenCommit int64  // the highest commit this client was told: a replica that cannot prove it answers Behind
 	Span       keyspace.Span
+}
+
+const (
+	fetchRequestSize  = 16
+	fetchRangeSize    = 60
+	fetchResponseSize = 4
+	fetchResultSize   = 68
+)
+
+// appendTo writes a fetch request:
+//
+//	0           4           8           12      14      16
+//	+-----------+-----------+-----------+-------+-------+
+//	| max wait  | min bytes | max bytes | count | zero  |  then count times:
+//	+-----------+-----------+-----------+-------+-------+
+//
+//	0            16      20       28          32            40     44           52         60
+//	+------------+-------+--------+-----------+-------------+------+------------+----------+
+//	| topic      | range | offset | max bytes | seen commit | zero | span start | span end |
+//	+------------+-------+--------+-----------+-------------+------+------------+----------+
+func (m FetchRequest) appendTo(dst []byte) []byte {
+	be := binary.BigEndian
+	dst = be.AppendUint32(dst, m.MaxWaitMs)
+	dst = be.AppendUint32(dst, m.MinBytes)
+	dst = be.AppendUint32(dst, m.MaxBytes)
+	dst = appendCount(dst, len(m.Ranges))
+	for i := range m.Ranges {
+		r := &m.Ranges[i]
+		dst = append(dst, r.Topic[:]...)
+		dst = be.AppendUint32(dst, uint32(r.Range))
+		dst = be.AppendUint64(dst, uint64(r.Offset))
+		dst = be.AppendUint32(dst, r.MaxBytes)
+		dst = be.AppendUint64(dst, uint64(r.SeenCommit))
+		dst = be.AppendUint32(dst, 0)
+		dst = be.AppendUint64(dst, r.Span.Start)
+		dst = be.AppendUint64(dst, r.Span.End)
+	}
+	return dst
+}
+
+func (m *FetchRequest) decode(b []byte) error {
+	if err := need(b, fetchRequestSize); err != nil {
+		return err
+	}
+	be := binary.BigEndian
+	n, err := count(b[12:], len(b)-fetchRequestSize, fetchRangeSize)
+	if err != nil {
+		return err
+	}
+	*m = FetchRequest{MaxWaitMs: be.Uint32(b), MinBytes: be.Uint32(b[4:]), MaxBytes: be.Uint32(b[8:]), Ranges: room(m.Ranges, n)}
+	b = b[fetchRequestSize:]
+	for i := range m.Ranges {
+		m.Ranges[i] = FetchRange{
+			Topic:      base.TopicID(b[:16]),
+			Range:      base.RangeID(be.Uint32(b[16:])),
+			Offset:     int64(be.Uint64(b[20:])),
+			MaxBytes:   be.Uint32(b[28:]),
+			SeenCommit: int64(be.Uint64(b[32:])),
+			Span:       keyspace.Span{Start: be.Uint64(b[44:]), End: be.Uint64(b[52:])},
+		}
+		if unknown := be.Uint32(b[40:]); unknown != 0 {
+			return fmt.Errorf("flags %#08x of range %d are not known", unknown, i)
+		}
+		if s := m.Ranges[i].Span; !s.Valid() {
+			return fmt.Errorf("span %s of range %d is empty", s, i)
+		}
+		b = b[fetchRangeSize:]
+	}
+	return nil
 }
 
 // FetchResponse answers the ranges in the order they were asked; the payload is their batches back to back.
@@ -69,4 +141,79 @@ type FetchRangeResult struct {
 	Next       int64 // where to go on: behind the last batch sent, or of those the Span left out
 	Segment    base.SegmentID
 	PayloadLen uint32 // this range's share of the payload
+}
+
+// appendTo writes a fetch response:
+//
+//	0       2       4
+//	+-------+-------+
+//	| count | zero  |  then count times:
+//	+-------+-------+
+//
+//	0            16      20     22      23     24       32         40    48     56        64            68
+//	+------------+-------+------+-------+------+--------+----------+-----+------+---------+-------------+
+//	| topic      | range | code | state | zero | commit | earliest | end | next | segment | payload len |
+//	+------------+-------+------+-------+------+--------+----------+-----+------+---------+-------------+
+func (m FetchResponse) appendTo(dst []byte) []byte {
+	be := binary.BigEndian
+	dst = appendCount(dst, len(m.Ranges))
+	for i := range m.Ranges {
+		r := &m.Ranges[i]
+		dst = append(dst, r.Topic[:]...)
+		dst = be.AppendUint32(dst, uint32(r.Range))
+		dst = be.AppendUint16(dst, uint16(r.Code))
+		dst = append(dst, byte(r.State), 0)
+		dst = be.AppendUint64(dst, uint64(r.Commit))
+		dst = be.AppendUint64(dst, uint64(r.Earliest))
+		dst = be.AppendUint64(dst, uint64(r.End))
+		dst = be.AppendUint64(dst, uint64(r.Next))
+		dst = be.AppendUint64(dst, uint64(r.Segment))
+		dst = be.AppendUint32(dst, r.PayloadLen)
+	}
+	return dst
+}
+
+func (m *FetchResponse) decode(b []byte) error {
+	if err := need(b, fetchResponseSize); err != nil {
+		return err
+	}
+	n, err := count(b, len(b)-fetchResponseSize, fetchResultSize)
+	if err != nil {
+		return err
+	}
+	be := binary.BigEndian
+	m.Ranges = room(m.Ranges, n)
+	b = b[fetchResponseSize:]
+	for i := range m.Ranges {
+		m.Ranges[i] = FetchRangeResult{
+			Topic:      base.TopicID(b[:16]),
+			Range:      base.RangeID(be.Uint32(b[16:])),
+			Code:       base.Code(be.Uint16(b[20:])),
+			State:      FetchState(b[22]),
+			Commit:     int64(be.Uint64(b[24:])),
+			Earliest:   int64(be.Uint64(b[32:])),
+			End:        int64(be.Uint64(b[40:])),
+			Next:       int64(be.Uint64(b[48:])),
+			Segment:    base.SegmentID(be.Uint64(b[56:])),
+			PayloadLen: be.Uint32(b[64:]),
+		}
+		b = b[fetchResultSize:]
+	}
+	return nil
+}
+
+// Payloads cuts a fetch answer's payload into the shares of its ranges; it fails when they do not add up.
+func (m *FetchResponse) Payloads(payload []byte) ([][]byte, error) {
+	parts := make([][]byte, len(m.Ranges))
+	for i, r := range m.Ranges {
+		n := int(r.PayloadLen)
+		if n > len(payload) {
+			return nil, corruptFrame("range %d claims %d bytes of the %d left", i, n, len(payload))
+		}
+		parts[i], payload = payload[:n:n], payload[n:]
+	}
+	if len(payload) != 0 {
+		return nil, corruptFrame("%d bytes of the payload belong to no range", len(payload))
+	}
+	return parts, nil
 }

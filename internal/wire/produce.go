@@ -1,6 +1,9 @@
 package wire
 
 import (
+	"encoding/binary"
+	"fmt"
+
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/keyspace"
 )
@@ -15,6 +18,46 @@ type ProduceRequest struct {
 	TimeoutMs uint32        // how long the client waits; 0 = the broker's own limit
 }
 
+const (
+	produceRequestSize  = 44
+	produceResponseSize = 32
+)
+
+// appendTo writes a produce request:
+//
+//	0            16      20     21     22      24       32       40        44
+//	+------------+-------+------+------+-------+--------+--------+---------+
+//	| topic      | range | codec| flags| zero  | span lo| span hi| timeout |
+//	+------------+-------+------+------+-------+--------+--------+---------+
+func (m ProduceRequest) appendTo(dst []byte) []byte {
+	be := binary.BigEndian
+	dst = append(dst, m.Topic[:]...)
+	dst = be.AppendUint32(dst, uint32(m.Range))
+	dst = append(dst, m.Codec, 0, 0, 0)
+	dst = be.AppendUint64(dst, m.SpanLo)
+	dst = be.AppendUint64(dst, m.SpanHi)
+	return be.AppendUint32(dst, m.TimeoutMs)
+}
+
+func (m *ProduceRequest) decode(b []byte) error {
+	if err := need(b, produceRequestSize); err != nil {
+		return err
+	}
+	be := binary.BigEndian
+	if unknown := be.Uint32(b[20:]) & 0xff_ffff; unknown != 0 {
+		return fmt.Errorf("flags %#06x are not known", unknown)
+	}
+	*m = ProduceRequest{
+		Topic:     base.TopicID(b[:16]),
+		Range:     base.RangeID(be.Uint32(b[16:])),
+		Codec:     b[20],
+		SpanLo:    be.Uint64(b[24:]),
+		SpanHi:    be.Uint64(b[32:]),
+		TimeoutMs: be.Uint32(b[40:]),
+	}
+	return nil
+}
+
 // ProduceResponse acks the batch: it is durable on every replica.
 type ProduceResponse struct {
 	Base      int64 // offset of the batch's first record
@@ -22,4 +65,40 @@ type ProduceResponse struct {
 	Segment   base.SegmentID
 	Epoch     base.Epoch
 	Duplicate bool // an earlier try had been appended already; Base is that one's
+}
+
+const flagDuplicate = 1
+
+// appendTo writes a produce response:
+//
+//	0        8           16        24      28     29        32
+//	+--------+-----------+---------+-------+------+---------+
+//	| base   | append ms | segment | epoch | flags| zero    |    flags: 1 = duplicate
+//	+--------+-----------+---------+-------+------+---------+
+func (m ProduceResponse) appendTo(dst []byte) []byte {
+	be := binary.BigEndian
+	dst = be.AppendUint64(dst, uint64(m.Base))
+	dst = be.AppendUint64(dst, uint64(m.AppendMs))
+	dst = be.AppendUint64(dst, uint64(m.Segment))
+	dst = be.AppendUint32(dst, uint32(m.Epoch))
+	var flags byte
+	if m.Duplicate {
+		flags |= flagDuplicate
+	}
+	return append(dst, flags, 0, 0, 0)
+}
+
+func (m *ProduceResponse) decode(b []byte) error {
+	if err := need(b, produceResponseSize); err != nil {
+		return err
+	}
+	be := binary.BigEndian
+	*m = ProduceResponse{
+		Base:      int64(be.Uint64(b)),
+		AppendMs:  int64(be.Uint64(b[8:])),
+		Segment:   base.SegmentID(be.Uint64(b[16:])),
+		Epoch:     base.Epoch(be.Uint32(b[24:])),
+		Duplicate: b[28]&flagDuplicate != 0,
+	}
+	return nil
 }
