@@ -220,3 +220,15 @@ func (l *Leader[T]) release(end int64) {
 		l.ready.Done = append(l.ready.Done, e.item)
 	}
 }
+
+// Each calls visit with each pending item, in offset order, until it returns false.
+func (l *Leader[T]) Each(visit func(T) bool) {
+	for _, e := range l.pending.all() {
+		if !visit(e.item) {
+			return
+		}
+	}
+}
+
+// Cause is why the segment ends or ended; CauseNone while no reason was given here.
+func (l *Leader[T]) Cause() base.Cause { return l.cause }

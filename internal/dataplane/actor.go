@@ -1,0 +1,168 @@
+package dataplane
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/rangestate"
+	"github.com/eastguard/eastguard/internal/replica"
+)
+
+// phase is what an actor can do with an append that arrives now.
+type phase uint8
+
+const (
+	unassigned  phase = iota + 1 // nothing is known of the range: appends wait for an assignment, briefly
+	opening                      // the active segment is being made durable: appends wait
+	leading                      // appends are taken, or wait while the leader drains or is frozen
+	interrupted                  // the active segment was led in an earlier boot and is never resumed: appends wait for its seal
+	elsewhere                    // another node leads
+	ended                        // the range has no active segment
+	gone                         // removed from the plane: topic deleted, or nothing was ever heard of the range
+)
+
+// actor is one range on this node: at most one leader at a time, and the appends that wait for one. All its fields
+// belong to whoever drains its mailbox.
+type actor struct {
+	plane *Plane
+	ref   base.RangeRef
+	box   mailbox[event]
+
+	phase   phase
+	current meta.Assignment // the range's newest segment as assigned; zero while unassigned
+	lead    *lead           // the leader of current; nil unless leading, and while retired
+	rest    resting         // what is kept of a leader that was retired
+
+	waiting  waitQueue
+	confirms []confirm      // whoever waits for current to be open
+	underway base.SegmentID // being made durable; 0 when that failed, so that it is tried again
+	asking   bool           // a roll request is under way
+	askAgain time.Time      // interrupted: not before
+	rolledAt time.Time      // when appends began to wait for a successor; zero when they do not
+	ticking  bool           // in the plane's set of watched actors
+
+	due atomic.Int64 // unix ms at which a sweep has something to do here, 0 = never; read without the turn
+}
+
+// lead is one segment being led.
+type lead struct {
+	seg     base.SegmentID
+	epoch   base.Epoch
+	replica *replica.Leader[*batch]
+	state   *rangestate.State
+	bytes   int64
+	firstMs int64 // append time of the first batch; 0 while empty
+	lastMs  int64
+	usedAt  time.Time
+}
+
+// resting is what a leader leaves behind. Of a retired one: enough to judge the segment's age and size without asking
+// the store, and to go on leading. Of a sealed one: what the successor begins with.
+type resting struct {
+	next, bytes     int64
+	firstMs, lastMs int64
+	cause           base.Cause        // of a sealed one: why
+	state           *rangestate.State // of a sealed one: as of its end, until the successor is open
+}
+
+// event is one message to an actor. The two frequent kinds are fields of their own, so that they allocate no closure.
+type event struct {
+	kind  eventKind
+	batch *batch
+	end   int64
+	err   error
+	run   func(now time.Time)
+}
+
+type eventKind uint8
+
+const (
+	evAppend  eventKind = iota + 1 // batch has arrived
+	evDurable                      // batch is on this disk up to end, or err
+	evTick                         // something may be due
+	evRun                          // anything rare
+)
+
+func newActor(p *Plane, ref base.RangeRef) *actor {
+	a := &actor{plane: p, ref: ref, phase: unassigned}
+	a.box.handle = a.on
+	return a
+}
+
+// do runs a rare event in turn.
+func (a *actor) do(run func(now time.Time)) { a.box.post(event{kind: evRun, run: run}) }
+
+func (a *actor) on(e event) {
+	now := time.Now()
+	if a.phase == gone && e.kind == evAppend {
+		// Removed while the event was on its way. A range that comes back has a new actor.
+		if err := a.plane.post(a.ref, e); err != nil {
+			e.batch.answer(AppendResult{}, err)
+		}
+		return
+	}
+	switch e.kind {
+	case evAppend:
+		a.onAppend(e.batch, now)
+	case evDurable:
+		a.onDurable(e.batch, e.end, e.err, now)
+	case evTick:
+		a.onTick(now)
+	case evRun:
+		e.run(now)
+	}
+}
+
+// become changes the phase and keeps the plane's count of leaders.
+func (a *actor) become(next phase) {
+	if next == leading {
+		a.plane.leads.Add(1)
+	}
+	if a.phase == leading {
+		a.plane.leads.Add(-1)
+	}
+	a.phase = next
+}
+
+// settle carries out what the leader has come to: publish, answer, ask for a roll, then let waiting appends in.
+func (a *actor) settle(now time.Time) {
+	l := a.lead
+	r := l.replica.Ready()
+	if r.Advanced {
+		// Readers first: a producer that has its ack may ask a consumer next door to read it.
+		a.plane.log.Publish(l.seg, r.Commit)
+		l.state.Commit(r.Commit)
+		for i, b := range r.Done {
+			a.plane.acked(b, now)
+			b.answer(b.AppendResult, nil)
+			r.Done[i] = nil
+		}
+	}
+	if r.AskRoll {
+		a.askRoll(r.Roll, now)
+	}
+}
+
+// busy reports whether the actor has something that time alone can change.
+func (a *actor) busy() bool {
+	return a.waiting.len() > 0 || a.lead != nil && !a.lead.replica.Idle()
+}
+
+// watch puts the actor among those that are ticked. It takes itself out when a tick finds nothing to wait for.
+func (a *actor) watch() {
+	if !a.ticking {
+		a.ticking = true
+		a.plane.watch(a)
+	}
+}
+
+// notHere sends a client to where the range's appends are taken, as far as this node knows.
+func (a *actor) notHere() error {
+	if a.phase == ended {
+		return base.Errorf(base.CodeRangeMoved, opAppend, "range %s takes no appends any more", a.ref)
+	}
+	return base.Errorf(base.CodeSegmentMoved, opAppend, "range %s is led by %s", a.ref, a.current.Leader().Node).
+		WithRedirect(base.Redirect{Node: a.current.Leader().Node})
+}

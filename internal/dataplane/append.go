@@ -1,0 +1,185 @@
+package dataplane
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/header"
+	"github.com/eastguard/eastguard/internal/rangestate"
+	"github.com/eastguard/eastguard/internal/replica"
+	"github.com/eastguard/eastguard/internal/store"
+)
+
+const opAppend = "append"
+
+// Append takes one batch. It does not block: the checks that need the batch's bytes run on the caller's goroutine,
+// the rest in the range's turn. done is called exactly once, with the result once every replica holds the batch on
+// stable storage, or with a typed error by the request's deadline.
+func (p *Plane) Append(req AppendRequest, done func(AppendResult, error)) {
+	h, err := header.Check(req.Bytes, p.o.MaxBatchBytes)
+	if err != nil {
+		p.metrics.refused.Inc()
+		done(AppendResult{}, err)
+		return
+	}
+	now := time.Now()
+	if limit := now.Add(p.o.MaxWait); req.Deadline.IsZero() || req.Deadline.After(limit) {
+		req.Deadline = limit
+	}
+	b := &batch{AppendRequest: req, header: h, arrived: now, done: done}
+	if err := p.post(req.Ref, event{kind: evAppend, batch: b}); err != nil {
+		b.answer(AppendResult{}, err)
+	}
+}
+
+func (a *actor) onAppend(b *batch, now time.Time) {
+	switch a.phase {
+	case elsewhere, ended:
+		b.answer(AppendResult{}, a.notHere())
+		return
+	case gone:
+		b.answer(AppendResult{}, base.Errorf(base.CodeTopicNotFound, opAppend, "range %s is not on this node any more", a.ref))
+		return
+	case unassigned, opening, leading, interrupted:
+	}
+	if a.waiting.len() == 0 && a.admits(b, now) {
+		a.take(b, now)
+		a.watch()
+		return
+	}
+	a.wait(b, now)
+}
+
+// wait lets an append wait for its turn, for credit or for a leader: bounded in bytes over the whole node.
+func (a *actor) wait(b *batch, now time.Time) {
+	if err := a.plane.reserve(b.size()); err != nil {
+		b.answer(AppendResult{}, err)
+		return
+	}
+	a.waiting.push(b)
+	a.watch()
+	if a.phase == interrupted {
+		a.askRecovery(now)
+	}
+}
+
+// pump takes waiting appends for as long as the leader admits them.
+func (a *actor) pump(now time.Time) {
+	for a.waiting.len() > 0 && a.admits(a.waiting.front(), now) {
+		b := a.waiting.pop()
+		a.plane.unreserve(b.size())
+		a.take(b, now)
+	}
+}
+
+// admits reports whether b may be appended now. A batch that would take a segment past its size limit starts the
+// roll instead.
+func (a *actor) admits(b *batch, now time.Time) bool {
+	if a.phase != leading || a.plane.closing.Load() {
+		return false
+	}
+	if a.lead == nil && !a.resume(now) {
+		return false
+	}
+	l := a.lead
+	if l.replica.State() != replica.Leading {
+		return false
+	}
+	if l.bytes > 0 && l.bytes+int64(b.size()) > a.current.Config.SegmentBytes {
+		a.startRoll(base.CauseDataPressure, now)
+		return false
+	}
+	return l.replica.Room(b.size())
+}
+
+// take gives a batch its offset and hands it to the log, or answers it at once: a duplicate, a gap, a fenced or
+// unknown producer.
+func (a *actor) take(b *batch, now time.Time) {
+	l := a.lead
+	l.usedAt = now
+	switch v := l.state.Check(b.header); v.Kind {
+	case rangestate.Accept:
+	case rangestate.Duplicate:
+		a.duplicate(b, v)
+		return
+	case rangestate.OutOfOrder, rangestate.UnknownProducer, rangestate.ProducerFenced:
+		a.plane.metrics.refused.Inc()
+		b.answer(AppendResult{}, verdictError(v, b.header))
+		return
+	}
+
+	first := l.replica.Next()
+	b.lead = l
+	b.AppendResult = AppendResult{Base: first, AppendMs: max(now.UnixMilli(), l.lastMs), Segment: l.seg, Epoch: l.epoch}
+	header.Patch(b.Bytes, first, int32(l.epoch))
+	b.header.BaseOffset, b.header.Epoch = first, int32(l.epoch)
+	err := a.plane.log.Append(l.seg, store.Batch{
+		Bytes: b.Bytes, Header: b.header, AppendMs: b.AppendMs, SpanLo: b.SpanLo, SpanHi: b.SpanHi,
+	}, func(end int64, err error) { a.box.post(event{kind: evDurable, batch: b, end: end, err: err}) })
+	if err != nil { // never entered the log: its offset goes to the next one
+		b.lead = nil
+		b.answer(AppendResult{}, err)
+		return
+	}
+	a.plane.began()
+	l.replica.Append(int(b.header.Records), b.size(), b)
+	l.state.Append(b.header, first, b.AppendMs)
+	l.bytes += int64(b.size())
+	l.lastMs = b.AppendMs
+	if l.firstMs == 0 {
+		l.firstMs = b.AppendMs
+	}
+	if a.due.Load() == 0 {
+		a.schedule()
+	}
+}
+
+// duplicate answers a batch that the range has: at once when it is committed, else together with the original.
+func (a *actor) duplicate(b *batch, v rangestate.Verdict) {
+	a.plane.metrics.duplicates.Inc()
+	if orig, ok := a.lead.replica.Find(v.Base); ok {
+		if b.done != nil {
+			orig.twins = append(orig.twins, twin{b.done, b.Deadline})
+		}
+		orig.twins = append(orig.twins, b.twins...)
+		b.done, b.twins = nil, nil
+		return
+	}
+	b.answer(AppendResult{Base: v.Base, AppendMs: v.AppendMs, Segment: a.lead.seg, Epoch: a.lead.epoch, Duplicate: true}, nil)
+}
+
+func verdictError(v rangestate.Verdict, h header.Header) error {
+	switch v.Kind {
+	case rangestate.OutOfOrder:
+		return base.Errorf(base.CodeOutOfOrder, opAppend, "producer %d sent sequence %d before an earlier one", h.ProducerID, h.BaseSequence)
+	case rangestate.ProducerFenced:
+		return base.Errorf(base.CodeProducerFenced, opAppend, "producer %d has moved on from epoch %d", h.ProducerID, h.ProducerEpoch)
+	case rangestate.Accept, rangestate.Duplicate, rangestate.UnknownProducer:
+	}
+	return base.Errorf(base.CodeUnknownProducer, opAppend, "the range does not know producer %d and its sequence does not begin at 0", h.ProducerID)
+}
+
+// onDurable is this disk's own ack.
+func (a *actor) onDurable(b *batch, end int64, err error, now time.Time) {
+	a.plane.finished()
+	l := b.lead
+	if err != nil {
+		b.answer(AppendResult{}, base.Wrap(base.CodeInternal, opAppend, err).WithOutcome(base.Unknown))
+		return
+	}
+	if l != a.lead {
+		return // sealed meanwhile: what became of the batch was decided with the committed end
+	}
+	l.replica.LocalDurable(end, now)
+	a.settle(now)
+	a.pump(now)
+}
+
+// replayable makes a batch of a sealed segment's tail ready for the successor. The store may still be writing or
+// serving the old bytes, so the new header goes into a copy.
+func (b *batch) replayable() *batch {
+	b.lead, b.AppendResult = nil, AppendResult{}
+	b.Bytes = bytes.Clone(b.Bytes)
+	return b
+}

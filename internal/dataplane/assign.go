@@ -1,0 +1,267 @@
+package dataplane
+
+import (
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/rangestate"
+	"github.com/eastguard/eastguard/internal/replica"
+	"github.com/eastguard/eastguard/internal/store"
+)
+
+const opAssign = "take assignment"
+
+// assigned takes what the coordinator says of one segment: from Tell, where c waits for the answer, or as the answer
+// to a roll request, with c nil. Either may come first, again, or late.
+func (a *actor) assigned(asg meta.Assignment, c *confirm, now time.Time) {
+	switch {
+	case a.phase == gone:
+		if c != nil { // removed while the order was on its way: a new actor takes it, unless the topic was deleted
+			a.plane.assign(asg, c.reply)
+		}
+	case asg.State != base.StateActive:
+		a.sealed(asg, c, now)
+	case asg.Epoch < a.current.Epoch || asg.Segment == a.current.Segment && asg.Version < a.current.Version:
+		c.failed(base.Errorf(base.CodeFenced, opAssign, "segment %s of epoch %d is newer", a.current.Segment, a.current.Epoch))
+	case asg.Segment == a.current.Segment:
+		a.reassigned(asg, c, now)
+	default:
+		a.adopt(asg, c, now)
+	}
+}
+
+// reassigned hears of the segment that is current already: the settings may be new, and an open that had failed is
+// tried again.
+func (a *actor) reassigned(asg meta.Assignment, c *confirm, now time.Time) {
+	a.current = asg
+	switch a.phase {
+	case opening:
+		if c != nil {
+			a.confirms = append(a.confirms, *c)
+		}
+		if a.underway != asg.Segment {
+			a.openSegment(now)
+		}
+	case interrupted:
+		a.confirmFenced(c)
+	case leading, elsewhere, ended, unassigned, gone:
+		c.held()
+	}
+}
+
+// adopt makes a new segment the range's current one: the old one ends at its base.
+func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
+	var tail []*batch
+	rest := resting{lastMs: a.rest.lastMs}
+	if a.phase == interrupted {
+		rest.cause = base.CauseRecovery
+	}
+	if l := a.lead; l != nil {
+		if err := l.replica.Sealed(asg.Base); err != nil {
+			a.plane.fail(err)
+			c.failed(err)
+			return
+		}
+		a.settle(now)
+		for _, b := range l.replica.Tail() {
+			tail = append(tail, b.replayable())
+		}
+		l.state.Commit(asg.Base)
+		l.state.Rollback(asg.Base)
+		rest = resting{lastMs: l.lastMs, cause: l.replica.Cause(), state: l.state}
+	}
+	if a.phase == unassigned {
+		a.plane.adopted()
+	}
+	a.current, a.lead, a.rest = asg, nil, rest
+	a.due.Store(0)
+	a.requeue(tail)
+	if c != nil {
+		a.confirms = append(a.confirms, *c)
+	}
+	switch {
+	case asg.Leader().Node != a.plane.o.Node || asg.Leader().Disk != a.plane.o.Disk:
+		a.follow()
+	case a.fromEarlierBoot(asg.Segment):
+		a.interrupt(now)
+	default:
+		a.openSegment(now)
+	}
+}
+
+// requeue puts the tail of a sealed segment before everything that waits. It is counted like the rest, but not
+// refused: it was taken once.
+func (a *actor) requeue(tail []*batch) {
+	for _, b := range tail {
+		a.plane.waiting.Add(int64(b.size()))
+	}
+	a.waiting.unshift(tail)
+}
+
+// fromEarlierBoot reports whether this node held the segment before it last started. A leader leads a segment for
+// one process start: what was acked then is known to the disk alone, and what was not must not be acked now.
+func (a *actor) fromEarlierBoot(seg base.SegmentID) bool {
+	info, ok := a.plane.log.Info(seg)
+	return ok && info.Boot < a.plane.o.Boot
+}
+
+func (a *actor) interrupt(now time.Time) {
+	a.become(interrupted)
+	for i := range a.confirms {
+		a.confirmFenced(&a.confirms[i])
+	}
+	a.confirms = nil
+	if a.waiting.len() > 0 {
+		a.askRecovery(now)
+	}
+}
+
+func (a *actor) confirmFenced(c *confirm) {
+	info, _ := a.plane.log.Info(a.current.Segment)
+	c.fenced(info.DurableEnd <= info.Base)
+}
+
+// follow is the place of a node that does not lead: whoever waits is sent to the leader.
+func (a *actor) follow() {
+	a.become(elsewhere)
+	a.failWaiting(a.notHere())
+	for i := range a.confirms {
+		a.confirms[i].failed(base.Errorf(base.CodeNotLeader, opAssign, "this version holds only segments that it leads"))
+	}
+	a.confirms = nil
+}
+
+// openSegment makes the end of the old segment and the beginning of the new one durable. Both records go into the
+// same log, so that they cost one fsync together.
+func (a *actor) openSegment(now time.Time) {
+	a.become(opening)
+	asg, o := a.current, a.plane.o
+	state, err := a.stateAt(asg)
+	if err != nil {
+		a.openFailed(asg, err)
+		return
+	}
+	state.Expire(now.UnixMilli())
+	spec := store.SegmentSpec{
+		Ref: a.ref, Segment: asg.Segment, Epoch: asg.Epoch, Base: asg.Base,
+		Keyed: asg.Config.Keyed, CreatedMs: asg.OpenedMs, LeaderHere: asg.Leader().Node == o.Node,
+	}
+	if !state.Empty() {
+		spec.State = state.Encode()
+	}
+	a.underway = asg.Segment
+	left := 1 // records to wait for; counted in the actor's turn
+	var failed error
+	done := func(err error) {
+		a.do(func(now time.Time) {
+			if err != nil {
+				failed = err
+			}
+			if left--; left > 0 || a.underway != asg.Segment || a.phase != opening {
+				return
+			}
+			a.underway = 0
+			if failed != nil {
+				a.openFailed(asg, failed)
+				return
+			}
+			a.beginToLead(state, now)
+		})
+	}
+	if prev, ok := a.plane.log.Info(asg.Prev); ok && prev.SealedEnd < 0 && asg.Prev != 0 {
+		left++
+		if err := a.plane.log.Seal(asg.Prev, asg.Base, a.rest.cause, done); err != nil {
+			done(err)
+		}
+	}
+	if err := a.plane.log.OpenSegment(spec, done); err != nil {
+		done(err)
+	}
+}
+
+// openFailed leaves the segment to be assigned again. Appends wait meanwhile, up to their deadlines.
+func (a *actor) openFailed(asg meta.Assignment, err error) {
+	a.plane.o.Logger.Warn("segment not opened", "range", a.ref.String(), "segment", asg.Segment.String(), "error", err)
+	for i := range a.confirms {
+		a.confirms[i].failed(err)
+	}
+	a.confirms = nil
+}
+
+func (a *actor) beginToLead(state *rangestate.State, now time.Time) {
+	asg, o := a.current, &a.plane.o
+	a.become(leading)
+	a.lead = &lead{
+		seg: asg.Segment, epoch: asg.Epoch, state: state, usedAt: now, lastMs: a.rest.lastMs,
+		replica: replica.NewLeader[*batch](a.replicaConfig()),
+	}
+	rolled := Rolled{Ref: a.ref, Topic: asg.Name, Opened: asg.Segment, Sealed: asg.Prev, End: asg.Base, Cause: a.rest.cause}
+	if !a.rolledAt.IsZero() {
+		rolled.Gap = now.Sub(a.rolledAt)
+		a.plane.metrics.gap.Observe(rolled.Gap)
+		a.rolledAt = time.Time{}
+	}
+	a.rest = resting{}
+	for i := range a.confirms {
+		a.confirms[i].held()
+	}
+	a.confirms = nil
+	if rolled.Sealed != 0 {
+		a.plane.metrics.rolls.Inc()
+		o.OnRoll(rolled)
+	}
+	a.pump(now)
+}
+
+func (a *actor) replicaConfig() replica.Config {
+	o := &a.plane.o
+	c := replica.Config{Self: o.Node, Base: a.current.Base, Credit: o.CreditBytes, Timeout: o.ReplicaTimeout, ReAsk: reAsk}
+	for _, r := range a.current.Replicas[1:] {
+		c.Followers = append(c.Followers, r.Node)
+	}
+	return c
+}
+
+// stateAt is what the range remembers at a segment's base.
+func (a *actor) stateAt(asg meta.Assignment) (*rangestate.State, error) {
+	if a.rest.state != nil {
+		return a.rest.state, nil
+	}
+	if _, ok := a.plane.log.Info(asg.Prev); !ok || asg.Prev == 0 {
+		return rangestate.New(), nil
+	}
+	state, err := a.plane.log.RangeState(asg.Prev)
+	if err != nil {
+		return nil, err
+	}
+	state.Rollback(asg.Base)
+	state.Commit(asg.Base)
+	return state, nil
+}
+
+// sealed hears the committed end of a segment that this node holds. For the one it leads nothing changes but that:
+// the successor's assignment is under way.
+func (a *actor) sealed(asg meta.Assignment, c *confirm, now time.Time) {
+	if l := a.lead; l != nil && l.seg == asg.Segment {
+		if err := l.replica.Sealed(asg.End); err != nil {
+			a.plane.fail(err)
+			c.failed(err)
+			return
+		}
+		a.settle(now)
+	}
+	info, ok := a.plane.log.Info(asg.Segment)
+	switch {
+	case !ok && asg.Base == asg.End: // never opened here, and nothing to hold
+		c.held()
+	case !ok:
+		c.failed(base.Errorf(base.CodeSegmentNotFound, opAssign, "segment %s is not on this node", asg.Segment))
+	case info.DurableEnd < asg.End:
+		c.failed(base.Errorf(base.CodeBehind, opAssign, "segment %s ends at %d here, %d was committed", asg.Segment, info.DurableEnd, asg.End))
+	default:
+		if err := a.plane.log.Seal(asg.Segment, asg.End, asg.Cause, c.done); err != nil {
+			c.failed(err)
+		}
+	}
+}

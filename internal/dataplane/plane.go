@@ -1,0 +1,316 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/rangestate"
+	"github.com/eastguard/eastguard/internal/store"
+	"github.com/eastguard/eastguard/internal/telemetry"
+)
+
+// Log is what a plane needs of the node's store. The callbacks may come from any goroutine; see package store.
+type Log interface {
+	appender
+	catalogue
+}
+
+// appender is the write path.
+type appender interface {
+	Append(seg base.SegmentID, b store.Batch, done func(end int64, err error)) error
+	Publish(seg base.SegmentID, commit int64)
+}
+
+// catalogue is the life of segments.
+type catalogue interface {
+	OpenSegment(spec store.SegmentSpec, done func(error)) error
+	Seal(seg base.SegmentID, end int64, cause base.Cause, done func(error)) error
+	DropSegments(ref base.RangeRef, segs []base.SegmentID, done func(error)) error
+	DropTopic(topic base.TopicID, done func(error)) error
+	Fence(ref base.RangeRef, epoch base.Epoch, seg base.SegmentID, done func(store.FenceAnswer, error)) error
+	Info(seg base.SegmentID) (store.SegmentInfo, bool)
+	Segments(ref base.RangeRef) []store.SegmentInfo
+	RangeState(seg base.SegmentID) (*rangestate.State, error)
+}
+
+// Options say who the node is, what it may use and whom it asks. Zero limits get the defaults named here.
+type Options struct {
+	Node base.NodeID
+	Disk base.DiskID
+	Boot uint64
+	Log  Log
+
+	// RequestRoll asks the coordinator and returns the successor's assignment. It may block until ctx ends.
+	RequestRoll func(ctx context.Context, r RollRequest) (meta.Assignment, error)
+
+	MaxBatchBytes  int           // larger batches are refused; default 10 MiB
+	ReplicaTimeout time.Duration // default 750 ms
+	CreditBytes    int64         // in flight per segment; default 16 MiB
+	WaitingBytes   int64         // of appends that wait, over the whole node; default 64 MiB
+	MaxWait        time.Duration // deadline of appends that have none or a later one; default 30 s
+
+	SegmentIdle time.Duration // a segment without appends for so long is sealed; 0 = never
+	RetireAfter time.Duration // a leader without appends for so long gives its memory back; default 1 min
+
+	Logger  *slog.Logger
+	Metrics *telemetry.Registry
+	OnFatal func(error) // metadata contradicts what was acked: the process must stop; called at most once
+	OnRoll  func(Rolled)
+}
+
+// Rolled reports that appends of a range go on in a new segment.
+type Rolled struct {
+	Ref    base.RangeRef
+	Topic  string
+	Opened base.SegmentID
+	Sealed base.SegmentID // its predecessor
+	End    int64          // where that ended
+	Cause  base.Cause
+	Gap    time.Duration // how long appends could not be taken
+}
+
+func (o *Options) ensureDefaults() {
+	def := func(v *int64, d int64) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	defDur := func(v *time.Duration, d time.Duration) {
+		if *v <= 0 {
+			*v = d
+		}
+	}
+	if o.MaxBatchBytes <= 0 {
+		o.MaxBatchBytes = 10 << 20
+	}
+	def(&o.CreditBytes, 16<<20)
+	def(&o.WaitingBytes, 64<<20)
+	defDur(&o.ReplicaTimeout, 750*time.Millisecond)
+	defDur(&o.MaxWait, 30*time.Second)
+	defDur(&o.RetireAfter, time.Minute)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Metrics == nil {
+		o.Metrics = telemetry.NewRegistry()
+	}
+	if o.OnFatal == nil {
+		o.OnFatal = func(error) {}
+	}
+	if o.OnRoll == nil {
+		o.OnRoll = func(Rolled) {}
+	}
+}
+
+// Plane leads and holds the segments that the coordinator assigned to this node.
+type Plane struct {
+	o       Options
+	log     Log
+	metrics metrics
+
+	mu struct {
+		sync.RWMutex
+		actors    map[base.RangeRef]*actor
+		strangers int // actors of ranges that a client has asked for and no coordinator has told us about
+		deleted   map[base.TopicID]struct{}
+	}
+	watched struct {
+		sync.Mutex
+		set map[*actor]struct{}
+	}
+	wake chan struct{} // capacity 1: watched is not empty
+
+	waiting  atomic.Int64  // bytes of appends that wait
+	inFlight atomic.Int64  // batches whose disk has not answered yet
+	landed   chan struct{} // capacity 1: inFlight fell to zero while closing
+	leads    atomic.Int64  // actors that lead
+	closing  atomic.Bool
+	closed   sync.Once
+	fatal    sync.Once
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	tasks  sync.WaitGroup // the watchdog, and roll requests
+	rolls  chan struct{}  // one token per roll request under way
+}
+
+const (
+	maxStrangers = 1024             // what clients can make a plane remember by asking for ranges that are not here
+	maxDeleted   = 10_000           // topics remembered as deleted, so that a late append hears it at once
+	maxRolls     = 64               // roll requests under way
+	closeWithin  = 10 * time.Second // how long Close waits for the disk
+)
+
+var errClosed = errors.New("the data plane is closing")
+
+// New makes a plane that knows nothing yet.
+func New(o Options) *Plane {
+	o.ensureDefaults()
+	p := &Plane{
+		o: o, log: o.Log, metrics: newMetrics(o.Metrics),
+		wake: make(chan struct{}, 1), landed: make(chan struct{}, 1), rolls: make(chan struct{}, maxRolls),
+	}
+	p.mu.actors = make(map[base.RangeRef]*actor)
+	p.mu.deleted = make(map[base.TopicID]struct{})
+	p.watched.set = make(map[*actor]struct{})
+	p.ctx, p.cancel = context.WithCancelCause(context.Background())
+	return p
+}
+
+// Start begins to watch deadlines, ages and idleness. The store has been recovered and fenced before.
+func (p *Plane) Start(context.Context) error {
+	p.tasks.Go(p.watchdog)
+	return nil
+}
+
+// Close answers what waits, finishes what is on its way to the disk, and returns when no callback is left to come.
+// It may be called twice; both calls return when it is done.
+func (p *Plane) Close() error {
+	p.closed.Do(p.close)
+	return nil
+}
+
+func (p *Plane) close() {
+	p.closing.Store(true)
+	// Each actor takes one more turn. After it no turn is left that began before closing was set, so nothing more
+	// enters the log and no roll request starts.
+	actors := p.all()
+	var turns sync.WaitGroup
+	turns.Add(len(actors))
+	for _, a := range actors {
+		a.do(func(now time.Time) {
+			a.failWaiting(base.Errorf(base.CodeShuttingDown, opAppend, "the broker is stopping"))
+			turns.Done()
+		})
+	}
+	turns.Wait()
+	if p.inFlight.Load() > 0 {
+		select {
+		case <-p.landed:
+		case <-time.After(closeWithin): // a hung disk; what it holds is neither acked nor refused
+		}
+	}
+	p.cancel(errClosed)
+	p.tasks.Wait()
+}
+
+// post gives an event to a range's actor, which is made if there is none. Only strangers can be too many.
+func (p *Plane) post(ref base.RangeRef, e event) error {
+	a, err := p.actorFor(ref)
+	if err == nil {
+		a.box.post(e)
+	}
+	return err
+}
+
+func (p *Plane) actorFor(ref base.RangeRef) (*actor, error) {
+	p.mu.RLock()
+	a := p.mu.actors[ref]
+	p.mu.RUnlock()
+	if a != nil {
+		return a, nil
+	}
+	return p.addStranger(ref)
+}
+
+func (p *Plane) addStranger(ref base.RangeRef) (*actor, error) {
+	if p.closing.Load() {
+		return nil, base.Errorf(base.CodeShuttingDown, opAppend, "the broker is stopping")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if a := p.mu.actors[ref]; a != nil {
+		return a, nil
+	}
+	if _, deleted := p.mu.deleted[ref.Topic]; deleted {
+		return nil, base.Errorf(base.CodeTopicNotFound, opAppend, "topic %s was deleted", ref.Topic)
+	}
+	if p.mu.strangers >= maxStrangers {
+		return nil, base.Errorf(base.CodeNotReplica, opAppend, "range %s is not on this node", ref)
+	}
+	p.mu.strangers++
+	a := newActor(p, ref)
+	p.mu.actors[ref] = a
+	return a, nil
+}
+
+// adopted says that an actor is no stranger any more.
+func (p *Plane) adopted() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.strangers--
+}
+
+// remove forgets an actor, in its own turn. Events that reach it later are passed on; see actor.on.
+func (p *Plane) remove(a *actor, stranger bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.mu.actors, a.ref)
+	if stranger {
+		p.mu.strangers--
+	}
+}
+
+func (p *Plane) all() []*actor {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return slices.Collect(maps.Values(p.mu.actors))
+}
+
+// reserve counts an append among those that wait, or refuses it: overload is answered, not hidden.
+func (p *Plane) reserve(size int) error {
+	if p.closing.Load() {
+		return base.Errorf(base.CodeShuttingDown, opAppend, "the broker is stopping")
+	}
+	if p.waiting.Add(int64(size)) > p.o.WaitingBytes {
+		p.waiting.Add(-int64(size))
+		p.metrics.busy.Inc()
+		return base.Errorf(base.CodeBusy, opAppend, "%d MiB of appends wait already", p.o.WaitingBytes>>20)
+	}
+	return nil
+}
+
+func (p *Plane) unreserve(size int) { p.waiting.Add(-int64(size)) }
+
+// began and finished count what the disk has still to answer.
+func (p *Plane) began() { p.inFlight.Add(1) }
+
+func (p *Plane) finished() {
+	if p.inFlight.Add(-1) == 0 && p.closing.Load() {
+		select {
+		case p.landed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// roller runs one roll request on the bounded pool, or reports that the pool is full.
+func (p *Plane) roller(run func(ctx context.Context)) bool {
+	if p.closing.Load() {
+		return false
+	}
+	select {
+	case p.rolls <- struct{}{}:
+	default:
+		return false
+	}
+	p.tasks.Go(func() {
+		defer func() { <-p.rolls }()
+		run(p.ctx)
+	})
+	return true
+}
+
+// fail reports that metadata contradicts what was acked. The first report counts.
+func (p *Plane) fail(err error) {
+	p.o.Logger.Error("metadata contradicts what was acked", "error", err)
+	p.fatal.Do(func() { p.o.OnFatal(err) })
+}

@@ -1,0 +1,90 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/replica"
+)
+
+// RollRequest asks the coordinator to seal a segment and open its successor.
+type RollRequest struct {
+	Ref          base.RangeRef
+	Segment      base.SegmentID
+	Epoch        base.Epoch
+	End          int64 // frozen: nothing above was or will be acked
+	Cause        base.Cause
+	Late         []base.NodeID
+	Bytes        int64
+	LastAppendMs int64
+}
+
+// startRoll begins a planned roll: drain, freeze, ask. Appends wait from here until the successor is open.
+func (a *actor) startRoll(cause base.Cause, now time.Time) {
+	if a.lead.replica.State() != replica.Leading {
+		return
+	}
+	if a.rolledAt.IsZero() {
+		a.rolledAt = now
+	}
+	a.lead.replica.Drain(cause, now)
+	a.watch()
+	a.settle(now)
+}
+
+// askRoll sends the request once; the leader asks again on its own until the answer is here.
+func (a *actor) askRoll(r replica.Roll, now time.Time) {
+	if a.rolledAt.IsZero() {
+		a.rolledAt = now
+	}
+	l := a.lead
+	a.ask(RollRequest{
+		Ref: a.ref, Segment: l.seg, Epoch: l.epoch, End: r.End, Cause: r.Cause, Late: r.Late,
+		Bytes: l.bytes, LastAppendMs: l.lastMs,
+	})
+}
+
+// askRecovery asks for the seal of a segment that this node led in an earlier boot. Its end is not known here: the
+// coordinator fences the replicas and decides.
+func (a *actor) askRecovery(now time.Time) {
+	if now.Before(a.askAgain) {
+		return
+	}
+	a.askAgain = now.Add(reAsk)
+	if a.rolledAt.IsZero() {
+		a.rolledAt = now
+	}
+	a.ask(RollRequest{Ref: a.ref, Segment: a.current.Segment, Epoch: a.current.Epoch, End: -1, Cause: base.CauseRecovery})
+}
+
+// reAsk is how often an unanswered request for a recovery seal is repeated.
+const reAsk = 200 * time.Millisecond
+
+// ask runs one request on a goroutine of the plane's bounded pool. When the pool is full nothing is queued: the
+// leader asks again within 200 ms.
+func (a *actor) ask(req RollRequest) {
+	if a.asking {
+		return
+	}
+	a.asking = a.plane.roller(func(ctx context.Context) {
+		answer, err := a.plane.o.RequestRoll(ctx, req)
+		a.do(func(now time.Time) {
+			a.asking = false
+			a.onRollAnswer(req, answer, err, now)
+		})
+	})
+}
+
+func (a *actor) onRollAnswer(req RollRequest, answer meta.Assignment, err error, now time.Time) {
+	switch {
+	case err == nil && answer.Segment != 0:
+		a.assigned(answer, nil, now)
+	case errors.Is(err, base.CodeTopicNotFound), errors.Is(err, base.CodeTopicDeleting):
+		// The drop that follows ends the wait; a deadline does if it does not come.
+	case err != nil && !errors.Is(err, context.Canceled):
+		a.plane.o.Logger.Warn("roll not answered, asking again", "range", a.ref.String(), "segment", req.Segment.String(), "error", err)
+	}
+}

@@ -1,0 +1,89 @@
+package dataplane
+
+import (
+	"context"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/rangestate"
+)
+
+// RangeStatus is what the plane knows of one range.
+type RangeStatus struct {
+	Segment base.SegmentID
+	Epoch   base.Epoch
+	Leading bool  // this node takes appends for it
+	Next    int64 // offset of the next batch
+	Commit  int64
+	Bytes   int64 // appended to the segment
+	Waiting int   // appends
+}
+
+// Range describes one range; false when the plane does not know it.
+func (p *Plane) Range(ctx context.Context, ref base.RangeRef) (RangeStatus, bool) {
+	s, ok := ask(ctx, p, ref, func(a *actor) RangeStatus {
+		s := RangeStatus{Segment: a.current.Segment, Epoch: a.current.Epoch, Leading: a.phase == leading, Waiting: a.waiting.len()}
+		s.Next, s.Commit, s.Bytes = a.rest.next, a.rest.next, a.rest.bytes
+		if a.lead != nil {
+			s.Next, s.Commit, s.Bytes = a.lead.replica.Next(), a.lead.replica.Commit(), a.lead.bytes
+		}
+		return s
+	})
+	return s, ok && s.Segment != 0
+}
+
+// Leads counts the segments that this node leads.
+func (p *Plane) Leads() int { return int(p.leads.Load()) }
+
+// ask runs a question in an actor's turn and waits for the answer.
+func ask[T any](ctx context.Context, p *Plane, ref base.RangeRef, question func(*actor) T) (answer T, ok bool) {
+	p.mu.RLock()
+	a := p.mu.actors[ref]
+	p.mu.RUnlock()
+	if a == nil {
+		return answer, false
+	}
+	answers := make(chan T, 1)
+	a.do(func(time.Time) { answers <- question(a) })
+	select {
+	case answer = <-answers:
+		return answer, true
+	case <-ctx.Done():
+		return answer, false
+	}
+}
+
+// ProducerState is what a range remembers of one idempotent producer, committed batches only.
+type ProducerState struct {
+	Known   bool
+	Epoch   int16
+	Batches []rangestate.Appended // oldest first
+	Commit  int64
+}
+
+// ProducerState asks the leader of a range what it has of a producer.
+func (p *Plane) ProducerState(ctx context.Context, ref base.RangeRef, id int64) (ProducerState, error) {
+	const op = "producer state"
+	type answer struct {
+		state ProducerState
+		err   error
+	}
+	got, ok := ask(ctx, p, ref, func(a *actor) answer {
+		if a.phase != leading {
+			return answer{err: base.Errorf(base.CodeNoLeader, op, "the range's segment is not open yet")}
+		}
+		if a.lead == nil && !a.resume(time.Now()) {
+			return answer{err: base.Errorf(base.CodeCorruptData, op, "the range's producer state cannot be read")}
+		}
+		s := ProducerState{Commit: a.lead.replica.Commit()}
+		s.Epoch, s.Batches, s.Known = a.lead.state.Window(id)
+		return answer{state: s}
+	})
+	switch {
+	case ok:
+		return got.state, got.err
+	case ctx.Err() != nil:
+		return ProducerState{}, base.Wrap(base.CodeTimeout, op, ctx.Err())
+	}
+	return ProducerState{}, base.Errorf(base.CodeNotReplica, op, "range %s is not on this node", ref)
+}

@@ -1,0 +1,231 @@
+package dataplane
+
+import (
+	"math"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/replica"
+)
+
+const (
+	tickEvery  = 50 * time.Millisecond // watched actors: deadlines, late replicas, requests to repeat
+	sweepEvery = time.Second           // all actors: ages, idleness, leaders to retire
+)
+
+// watchdog is the plane's one goroutine. It sleeps for as long as nothing waits.
+func (p *Plane) watchdog() {
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
+	var tick <-chan time.Time
+	for {
+		select {
+		case <-p.ctx.Done():
+			return
+		case <-p.wake:
+			if tick == nil {
+				tick = time.After(tickEvery)
+			}
+		case <-tick:
+			tick = nil
+			if p.tick() {
+				tick = time.After(tickEvery)
+			}
+		case now := <-sweep.C:
+			p.sweep(now)
+		}
+	}
+}
+
+// tick gives every watched actor a turn and reports whether any is left.
+func (p *Plane) tick() bool {
+	p.watched.Lock()
+	actors := make([]*actor, 0, len(p.watched.set))
+	for a := range p.watched.set {
+		actors = append(actors, a)
+	}
+	p.watched.Unlock()
+	for _, a := range actors {
+		a.box.post(event{kind: evTick})
+	}
+	return len(actors) > 0
+}
+
+func (p *Plane) watch(a *actor) {
+	p.watched.Lock()
+	p.watched.set[a] = struct{}{}
+	first := len(p.watched.set) == 1
+	p.watched.Unlock()
+	if first {
+		select {
+		case p.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (p *Plane) unwatch(a *actor) {
+	p.watched.Lock()
+	delete(p.watched.set, a)
+	p.watched.Unlock()
+}
+
+// sweep gives a turn to every actor whose time has come.
+func (p *Plane) sweep(now time.Time) {
+	ms := now.UnixMilli()
+	for _, a := range p.all() {
+		if due := a.due.Load(); due != 0 && due <= ms {
+			a.do(a.onSweep)
+		}
+	}
+}
+
+// onTick lets time pass for what waits: the leader's replicas, deadlines, requests without an answer.
+func (a *actor) onTick(now time.Time) {
+	if a.lead != nil {
+		a.lead.replica.Tick(now)
+		a.settle(now)
+		a.expireInFlight(now)
+	}
+	a.expireWaiting(now)
+	if a.phase == interrupted && a.waiting.len() > 0 {
+		a.askRecovery(now)
+	}
+	a.pump(now)
+	if a.busy() {
+		return
+	}
+	a.ticking = false
+	a.plane.unwatch(a)
+	if a.phase == unassigned { // a range nobody has told us about, and nobody waits for any more
+		a.become(gone)
+		a.plane.remove(a, true)
+	}
+}
+
+// expireInFlight answers those whose batch is on its way to the disk for longer than they wait. It stays on its way.
+func (a *actor) expireInFlight(now time.Time) {
+	late := base.Errorf(base.CodeTimeout, opAppend, "the batch was not durable by the deadline").WithOutcome(base.Unknown)
+	a.lead.replica.Each(func(b *batch) bool {
+		b.expire(now, late)
+		return true
+	})
+}
+
+// expireWaiting refuses appends that waited to their deadline, and says for what.
+func (a *actor) expireWaiting(now time.Time) {
+	if a.waiting.len() == 0 {
+		return
+	}
+	limit := time.Duration(math.MaxInt64)
+	var err *base.Error
+	switch a.phase {
+	case unassigned:
+		limit = a.plane.o.ReplicaTimeout
+		err = base.Errorf(base.CodeNotReplica, opAppend, "range %s is not assigned to this node", a.ref)
+	case leading:
+		err = base.Errorf(base.CodeBusy, opAppend, "the range has more in flight than its credit")
+		if a.lead != nil && a.lead.replica.State() != replica.Leading {
+			err = base.Errorf(base.CodeNoLeader, opAppend, "the range's segment is being sealed")
+		}
+	case opening, interrupted, elsewhere, ended, gone:
+		err = base.Errorf(base.CodeNoLeader, opAppend, "the range's next segment is not open yet")
+	}
+	dropped := a.waiting.filter(func(b *batch) bool {
+		if now.Sub(b.arrived) >= limit {
+			b.answer(AppendResult{}, err)
+			return false
+		}
+		b.expire(now, err)
+		return b.done != nil || len(b.twins) > 0
+	})
+	a.plane.waiting.Add(-dropped)
+}
+
+// failWaiting refuses everything that waits.
+func (a *actor) failWaiting(err error) {
+	for a.waiting.len() > 0 {
+		b := a.waiting.pop()
+		a.plane.unreserve(b.size())
+		b.answer(AppendResult{}, err)
+	}
+}
+
+// schedule says when the next sweep has something to do here.
+func (a *actor) schedule() {
+	first, last := a.rest.firstMs, a.rest.lastMs
+	due := int64(math.MaxInt64)
+	if a.lead != nil {
+		first, last = a.lead.firstMs, a.lead.lastMs
+		due = a.lead.usedAt.Add(a.plane.o.RetireAfter).UnixMilli()
+	}
+	if first != 0 { // an empty segment has no age
+		due = min(due, first+a.current.Config.SegmentAge.Milliseconds())
+		if idle := a.plane.o.SegmentIdle; idle > 0 {
+			due = min(due, last+idle.Milliseconds())
+		}
+	}
+	if due == math.MaxInt64 {
+		due = 0
+	}
+	a.due.Store(due)
+}
+
+// onSweep rolls a segment that is old or idle, and lets a leader without work go.
+func (a *actor) onSweep(now time.Time) {
+	if a.phase != leading || a.plane.closing.Load() {
+		return
+	}
+	if cause := a.rollDue(now); cause != base.CauseNone {
+		if a.lead != nil || a.resume(now) {
+			a.startRoll(cause, now)
+		}
+		a.due.Store(0)
+		return
+	}
+	if a.lead != nil && a.lead.replica.Idle() && !now.Before(a.lead.usedAt.Add(a.plane.o.RetireAfter)) {
+		a.retire()
+	}
+	a.schedule()
+}
+
+func (a *actor) rollDue(now time.Time) base.Cause {
+	first, last := a.rest.firstMs, a.rest.lastMs
+	if a.lead != nil {
+		first, last = a.lead.firstMs, a.lead.lastMs
+	}
+	ms, idle := now.UnixMilli(), a.plane.o.SegmentIdle.Milliseconds()
+	switch {
+	case first == 0:
+		return base.CauseNone
+	case ms-first >= a.current.Config.SegmentAge.Milliseconds():
+		return base.CauseAge
+	case idle > 0 && ms-last >= idle:
+		return base.CauseIdle
+	}
+	return base.CauseNone
+}
+
+// retire gives a leader's memory back. The next append brings it up again.
+func (a *actor) retire() {
+	l := a.lead
+	a.rest = resting{next: l.replica.Next(), bytes: l.bytes, firstMs: l.firstMs, lastMs: l.lastMs}
+	a.lead = nil
+}
+
+// resume brings a retired leader up again, within the same process start.
+func (a *actor) resume(now time.Time) bool {
+	state, err := a.plane.log.RangeState(a.current.Segment)
+	if err != nil {
+		a.plane.o.Logger.Error("range state not readable", "range", a.ref.String(), "segment", a.current.Segment.String(), "error", err)
+		return false
+	}
+	state.Commit(a.rest.next)
+	a.lead = &lead{
+		seg: a.current.Segment, epoch: a.current.Epoch, state: state, usedAt: now,
+		bytes: a.rest.bytes, firstMs: a.rest.firstMs, lastMs: a.rest.lastMs,
+		replica: replica.Resume[*batch](a.replicaConfig(), a.rest.next),
+	}
+	a.schedule()
+	return true
+}
