@@ -1,0 +1,142 @@
+package meta
+
+import (
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/keyspace"
+)
+
+// Assignment tells a replica what one segment is, as committed. It is declarative and re-sent until confirmed: a
+// node ignores one whose Version is lower than what it confirmed for that segment, and confirms an equal one again.
+//
+// Active: hold it, and lead it when first in Replicas. Sealed: store {Segment, End} durably before confirming, and
+// serve nothing at or above End.
+type Assignment struct {
+	Ref      base.RangeRef    `cbor:"1,keyasint"`
+	Name     string           `cbor:"2,keyasint"` // of the topic
+	Config   base.TopicConfig `cbor:"3,keyasint"` // segment limits resolved: never 0
+	Version  base.Version     `cbor:"4,keyasint"`
+	Span     keyspace.Span    `cbor:"5,keyasint"`
+	Segment  base.SegmentID   `cbor:"6,keyasint"`
+	Epoch    base.Epoch       `cbor:"7,keyasint"`
+	Base     int64            `cbor:"8,keyasint"`
+	End      int64            `cbor:"9,keyasint"` // NoEnd while active
+	State    base.State       `cbor:"10,keyasint"`
+	Cause    base.Cause       `cbor:"11,keyasint,omitempty"`
+	Replicas []base.Replica   `cbor:"12,keyasint"`
+	Prev     base.SegmentID   `cbor:"13,keyasint,omitempty"` // its committed end is Base; 0 at the start of a range
+	Earliest int64            `cbor:"14,keyasint,omitempty"` // the range's, as committed
+	OpenedMs int64            `cbor:"15,keyasint"`           // when it was committed as active
+}
+
+// Leader is the replica that leads the segment.
+func (a *Assignment) Leader() base.Replica {
+	if len(a.Replicas) == 0 {
+		return base.Replica{}
+	}
+	return a.Replicas[0]
+}
+
+// Trim tells a node that everything of a range below Earliest has been dropped by a committed decision: every
+// segment that ends at or below it goes.
+type Trim struct {
+	Ref      base.RangeRef `cbor:"1,keyasint"`
+	Earliest int64         `cbor:"2,keyasint"`
+	Version  base.Version  `cbor:"3,keyasint"`
+}
+
+// Orders is one message to one node: what it holds, what is trimmed, which topics are deleted. Everything in it is
+// idempotent and may arrive again.
+type Orders struct {
+	Assignments []Assignment   `cbor:"1,keyasint,omitempty"`
+	Trims       []Trim         `cbor:"2,keyasint,omitempty"`
+	Deletes     []base.TopicID `cbor:"3,keyasint,omitempty"`
+}
+
+// Len counts the orders.
+func (o *Orders) Len() int { return len(o.Assignments) + len(o.Trims) + len(o.Deletes) }
+
+// ConfirmKind says which kind of order a confirmation answers.
+type ConfirmKind uint8
+
+// The kinds.
+const (
+	ConfirmSegment ConfirmKind = iota + 1
+	ConfirmTrim
+	ConfirmDelete
+)
+
+// ConfirmStatus says how a node stands to an order.
+type ConfirmStatus uint8
+
+// StatusHeld: done, durably. StatusFenced: the node should lead the active segment but holds it from an earlier
+// start (or has been fenced), so it cannot, and the coordinator must seal it. StatusFailed: not done, ask again.
+const (
+	StatusHeld ConfirmStatus = iota + 1
+	StatusFenced
+	StatusFailed
+)
+
+// Confirmation is a node's answer to one order: for a segment its Version, for a trim its Earliest as Offset.
+type Confirmation struct {
+	Kind    ConfirmKind    `cbor:"1,keyasint"`
+	Status  ConfirmStatus  `cbor:"2,keyasint"`
+	Ref     base.RangeRef  `cbor:"3,keyasint"` // Topic alone for a delete
+	Segment base.SegmentID `cbor:"4,keyasint,omitempty"`
+	Version base.Version   `cbor:"5,keyasint,omitempty"`
+	Offset  int64          `cbor:"6,keyasint,omitempty"`
+	Empty   bool           `cbor:"7,keyasint,omitempty"` // StatusFenced: it holds no record, so nobody is in a hurry
+	Message string         `cbor:"8,keyasint,omitempty"` // StatusFailed: why
+}
+
+// FenceRequest asks a replica to promise, durably, that nothing of this epoch or below is ever acked again for the range.
+type FenceRequest struct {
+	Ref     base.RangeRef  `cbor:"1,keyasint"`
+	Epoch   base.Epoch     `cbor:"2,keyasint"`
+	Segment base.SegmentID `cbor:"3,keyasint"`
+	Base    int64          `cbor:"4,keyasint"`
+}
+
+// ExtentKind is what a fenced replica can say about its copy.
+type ExtentKind uint8
+
+// Extent: intact up to End. Damaged: intact up to End, and something was there above it. NotMine: another disk than
+// the one named, which proves nothing.
+const (
+	Extent ExtentKind = iota + 1
+	Damaged
+	NotMine
+)
+
+// FenceAnswer is a replica's answer, given after the fsync that covers the fence.
+type FenceAnswer struct {
+	Segment      base.SegmentID `cbor:"1,keyasint"`
+	Replica      base.Replica   `cbor:"2,keyasint"` // who answers, with the disk it has
+	Kind         ExtentKind     `cbor:"3,keyasint"`
+	End          int64          `cbor:"4,keyasint"`
+	Unbroken     bool           `cbor:"5,keyasint,omitempty"` // has run without a restart since the segment was assigned to it
+	Bytes        int64          `cbor:"6,keyasint,omitempty"` // of its file
+	LastAppendMs int64          `cbor:"7,keyasint,omitempty"`
+	Err          string         `cbor:"8,keyasint,omitempty"` // could not fence: this is no answer
+}
+
+// Limits are the brokers' defaults for what a topic leaves at 0.
+type Limits struct {
+	SegmentBytes int64
+	SegmentAgeMs int64
+}
+
+// Assignment derives what the replicas of one segment must know.
+func (t *Topic) Assignment(r *Range, s *Segment, limits Limits) Assignment {
+	a := Assignment{
+		Ref: base.RangeRef{Topic: t.ID, Range: r.ID}, Name: t.Name, Config: limits.resolve(t.Config),
+		Span: r.Span, Segment: s.ID, Epoch: s.Epoch, Base: s.Base, End: s.End, State: s.State, Cause: s.Cause,
+		Replicas: s.Replicas, Prev: s.Prev, Earliest: r.TrimmedTo, OpenedMs: s.CreatedMs,
+	}
+	// The version moves exactly when what is told about this segment does.
+	if s.State == base.StateSealed {
+		a.Version = s.SealVersion
+	} else {
+		a.Version = max(s.Version, t.ConfigVersion)
+	}
+	return a
+}

@@ -1,0 +1,105 @@
+package meta
+
+import (
+	"slices"
+
+	"github.com/eastguard/eastguard/internal/base"
+)
+
+// rollSegments applies each roll on its own: one that lost a race or is refused does not stop the others.
+func (a *applier) rollSegments(rolls []RollSegment) Result {
+	results := make([]RollResult, len(rolls))
+	for i := range rolls {
+		results[i] = a.rollSegment(&rolls[i])
+	}
+	return Result{Rolls: results}
+}
+
+func (a *applier) rollSegment(cmd *RollSegment) RollResult {
+	s := a.state
+	t := s.topics[cmd.Topic]
+	if t == nil {
+		return RollResult{Code: base.CodeTopicNotFound, Message: "topic " + cmd.Topic.String() + " not found", End: NoEnd}
+	}
+	r := t.Range(cmd.Range)
+	if r == nil {
+		return RollResult{Code: base.CodeRangeNotFound, Message: "range " + cmd.Range.String() + " not found", Topic: t, End: NoEnd}
+	}
+	active := r.Active()
+	if active == nil || active.ID != cmd.Segment || active.Epoch != cmd.Epoch {
+		return r.lostRoll(t, cmd)
+	}
+	if cmd.End < active.Base {
+		return RollResult{Code: base.CodeInvalidArgument, Message: "the end lies below the segment's base", Topic: t, End: NoEnd, Active: active}
+	}
+	if err := checkReplicas(cmd.Replicas); err != nil {
+		return RollResult{Code: err.Code, Message: err.Msg, Topic: t, End: NoEnd, Active: active}
+	}
+
+	t = t.clone()
+	t.Version++
+	t.Epoch++
+	r = t.own(r.ID)
+	sealed := active.seal(cmd, s.nowMs, t.Version)
+	next := &Segment{
+		ID: s.openSegment(), Epoch: t.Epoch, Base: cmd.End, End: NoEnd, State: base.StateActive,
+		Replicas: cmd.Replicas, Prev: active.ID, CreatedMs: s.nowMs, LastAppendMs: sealed.LastAppendMs, Version: t.Version,
+	}
+	r.Segments = chain(r.Segments[:len(r.Segments)-1], sealed, cmd.Opened, next)
+	s.put(t)
+	a.emit(Event{
+		Type: EventSegmentSealed, Topic: t.ID, Name: t.Name, Range: r.ID, Segment: sealed.ID, Next: next.ID,
+		Cause: cmd.Cause, Offset: cmd.End, Bytes: sealed.Bytes, GapMs: cmd.GapMs, Node: next.Leader().Node,
+	})
+	return RollResult{Topic: t, End: cmd.End, Active: next}
+}
+
+// lostRoll answers a roll that names what is not active any more with what was committed.
+func (r *Range) lostRoll(t *Topic, cmd *RollSegment) RollResult {
+	result := RollResult{
+		Code: base.CodePreconditionFailed, Message: cmd.Segment.String() + " is not the active segment",
+		Topic: t, End: NoEnd, Active: r.Active(),
+	}
+	for _, s := range r.Segments {
+		switch {
+		case s.ID == cmd.Segment:
+			result.End = s.End
+		case s.Prev == cmd.Segment:
+			result.End = s.Base // an empty segment that is not kept ended where its successor begins
+		}
+	}
+	return result
+}
+
+// seal is the segment as the command ends it.
+func (s *Segment) seal(cmd *RollSegment, nowMs int64, version base.Version) *Segment {
+	sealed := *s
+	sealed.End, sealed.State, sealed.Cause = cmd.End, base.StateSealed, cmd.Cause
+	sealed.SealedMs, sealed.SealVersion, sealed.GapMs = nowMs, version, cmd.GapMs
+	if !sealed.Empty() {
+		sealed.Bytes = cmd.Bytes
+		// Clamped to grow, and to the log's own time: a leader whose clock runs ahead must not keep its data from
+		// expiring, nor may an unknown time (0) make it expire at once.
+		last := cmd.LastAppendMs
+		if last == 0 {
+			last = nowMs
+		}
+		sealed.LastAppendMs = max(s.LastAppendMs, min(last, nowMs))
+	}
+	return &sealed
+}
+
+// chain puts sealed and next behind the older segments. Of the segments without a record only the newest that has
+// been opened is kept: its replicas hold the producer state that the successor starts from. Nothing refers to the
+// others.
+func chain(older []*Segment, sealed *Segment, opened bool, next *Segment) []*Segment {
+	segments := make([]*Segment, 0, len(older)+2)
+	if sealed.Empty() && !opened {
+		return append(append(segments, older...), next)
+	}
+	older = slices.Clip(older)
+	if n := len(older); n > 0 && older[n-1].Empty() {
+		older = older[:n-1]
+	}
+	return append(append(segments, older...), sealed, next)
+}

@@ -1,0 +1,95 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/topology"
+)
+
+// Source is where random choices come from; *rand.Rand of math/rand/v2 is one.
+type Source interface{ IntN(n int) int }
+
+// Placer chooses replica sets on one view. It remembers what it has placed, so that the many segments of one plan
+// spread out although the view does not change under it.
+type Placer struct {
+	view   topology.View
+	rand   Source
+	placed map[base.NodeID]int
+}
+
+// NewPlacer returns a placer on view.
+func NewPlacer(view topology.View, rand Source) *Placer {
+	return &Placer{view: view, rand: rand, placed: make(map[base.NodeID]int)}
+}
+
+// Placement is a replica set, leader first, and why it is that.
+type Placement struct {
+	Replicas []base.Replica
+	Explain  []string // one sentence a node: chosen or not, and why
+}
+
+// Place chooses up to c.ReplicationFactor fit nodes: each time the better of two random candidates by load, among
+// those that spread the copies over racks (or the label of c.SpreadBy) while such are left. Fewer than the factor is
+// a valid answer if it is at least least; fewer than that is CodeNotEnoughNodes.
+func (p *Placer) Place(c base.TopicConfig, least int) (Placement, error) {
+	var result Placement
+	var candidates []topology.Node
+	for _, n := range p.view.Nodes {
+		if why := n.Unfit(); why != "" {
+			result.Explain = append(result.Explain, fmt.Sprintf("%s: not considered, it is %s", n.ID, why))
+			continue
+		}
+		candidates = append(candidates, n)
+	}
+	fit := len(candidates)
+	if fit < least {
+		return result, base.Errorf(base.CodeNotEnoughNodes, "place segment", "%d of %d nodes can take a segment, %d are needed", fit, len(p.view.Nodes), least)
+	}
+	var used []string
+	for len(result.Replicas) < c.ReplicationFactor && len(candidates) > 0 {
+		pool, spread := spreadOver(candidates, c.SpreadBy, used)
+		n, why := p.better(pool)
+		result.Replicas = append(result.Replicas, base.Replica{Node: n.ID, Disk: n.Disk})
+		result.Explain = append(result.Explain, fmt.Sprintf("%s: chosen, %s%s", n.ID, why, spread))
+		used = append(used, n.Label(c.SpreadBy))
+		p.placed[n.ID]++
+		candidates = slices.DeleteFunc(candidates, func(o topology.Node) bool { return o.ID == n.ID })
+	}
+	return result, nil
+}
+
+// spreadOver keeps the candidates whose label is not used yet, or all of them when none is left.
+func spreadOver(candidates []topology.Node, label string, used []string) (pool []topology.Node, note string) {
+	for _, n := range candidates {
+		if v := n.Label(label); v == "" || !slices.Contains(used, v) {
+			pool = append(pool, n)
+		}
+	}
+	if len(pool) == 0 {
+		return candidates, ", although its rack or label is used already"
+	}
+	return pool, ""
+}
+
+// better draws two candidates and takes the one with less load: nearly as even as the best of all, without every
+// coordinator choosing the same node at the same time.
+func (p *Placer) better(pool []topology.Node) (topology.Node, string) {
+	if len(pool) == 1 {
+		return pool[0], "the only candidate"
+	}
+	i := p.rand.IntN(len(pool))
+	j := p.rand.IntN(len(pool) - 1)
+	if j >= i {
+		j++
+	}
+	a, b := pool[i], pool[j]
+	if p.load(b) < p.load(a) {
+		a, b = b, a
+	}
+	return a, fmt.Sprintf("load %d against %d of %s", p.load(a), p.load(b), b.ID)
+}
+
+// load counts what a node leads and will lead after this plan.
+func (p *Placer) load(n topology.Node) int { return n.Leading + p.placed[n.ID] }

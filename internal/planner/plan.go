@@ -1,0 +1,224 @@
+package planner
+
+import (
+	"fmt"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/keyspace"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/topology"
+)
+
+// BatchSize is how many rolls or trims share one entry of the log.
+const BatchSize = 256
+
+// RollRequest is a leader's wish to end its active segment at End, which it has frozen: it will ack nothing above.
+type RollRequest struct {
+	Ref          base.RangeRef
+	Segment      base.SegmentID
+	Epoch        base.Epoch
+	End          int64
+	Cause        base.Cause
+	Bytes        int64
+	LastAppendMs int64
+	FrozenMs     int64 // when it stopped acking; 0 when it still can
+}
+
+// Recovery is a segment whose leader cannot go on, with the answers of its fenced replicas so far.
+type Recovery struct {
+	Ref     base.RangeRef
+	Segment base.SegmentID
+	Epoch   base.Epoch
+	Cause   base.Cause // RECOVERY or LEADER_FAILURE
+	SinceMs int64      // when somebody began to wait; 0 when nobody does
+	Answers []meta.FenceAnswer
+}
+
+// Input is all that a plan is made of.
+type Input struct {
+	NowMs      int64
+	View       topology.View
+	Rand       Source
+	Topic      func(base.TopicID) *meta.Topic // committed, nil when unknown
+	Opened     Opened
+	Rolls      []RollRequest
+	Recoveries []Recovery
+	Due        []base.TopicID // topics whose retention may have something to drop
+}
+
+// Plan is what to propose, and why the rest has to wait.
+type Plan struct {
+	Rolls   []meta.RollSegment
+	Trims   []meta.TrimRange
+	Waiting []Waiting
+	Notes   []string // placements and verdicts, for the log
+}
+
+// Waiting is a roll or recovery that cannot be decided now; it is asked again.
+type Waiting struct {
+	Ref     base.RangeRef
+	Segment base.SegmentID
+	Err     *base.Error
+}
+
+// Make plans everything in the input. What names a segment that is not active any more is proposed all the same: the
+// state machine answers it with what was committed, which is what whoever asked needs to know.
+func Make(in Input) Plan {
+	var p Plan
+	placer := NewPlacer(in.View, in.Rand)
+	for i := range in.Rolls {
+		p.roll(in, placer, &in.Rolls[i])
+	}
+	for i := range in.Recoveries {
+		p.recovery(in, placer, &in.Recoveries[i])
+	}
+	for _, id := range in.Due {
+		if t := in.Topic(id); t != nil {
+			p.Trims = append(p.Trims, Trims(t, in.NowMs, in.Opened)...)
+		}
+	}
+	return p
+}
+
+func (p *Plan) roll(in Input, placer *Placer, req *RollRequest) {
+	cmd := meta.RollSegment{
+		Topic: req.Ref.Topic, Range: req.Ref.Range, Segment: req.Segment, Epoch: req.Epoch, End: req.End, Cause: req.Cause,
+		Bytes: req.Bytes, LastAppendMs: req.LastAppendMs, Opened: true,
+	}
+	if req.FrozenMs > 0 {
+		cmd.GapMs = max(0, in.NowMs-req.FrozenMs)
+	}
+	p.open(in, placer, cmd)
+}
+
+func (p *Plan) recovery(in Input, placer *Placer, rec *Recovery) {
+	t, seg := in.find(rec.Ref, rec.Segment)
+	if seg == nil || seg.State != base.StateActive {
+		return // sealed in the meantime, or gone: its holders are told by the assignment
+	}
+	verdict := DecideEnd(seg, t.Config, rec.Answers, in.View)
+	p.Notes = append(p.Notes, fmt.Sprintf("%s of %s %s: %s", rec.Segment, t.Name, rec.Ref.Range, verdict.Why))
+	if !verdict.Decided {
+		p.wait(rec.Ref, rec.Segment, base.Errorf(base.CodeBusy, "recover segment", "%s", verdict.Why))
+		return
+	}
+	cmd := meta.RollSegment{
+		Topic: rec.Ref.Topic, Range: rec.Ref.Range, Segment: rec.Segment, Epoch: rec.Epoch, End: verdict.End, Cause: rec.Cause,
+		Bytes: verdict.Bytes, LastAppendMs: verdict.LastAppendMs, Opened: true,
+	}
+	if rec.SinceMs > 0 {
+		cmd.GapMs = max(0, in.NowMs-rec.SinceMs)
+	}
+	p.open(in, placer, cmd)
+}
+
+// open gives a roll the replica set of its successor. A set may be smaller than the factor, never below min_replicas.
+func (p *Plan) open(in Input, placer *Placer, cmd meta.RollSegment) {
+	ref := base.RangeRef{Topic: cmd.Topic, Range: cmd.Range}
+	t := in.Topic(cmd.Topic)
+	if t == nil {
+		p.wait(ref, cmd.Segment, base.Errorf(base.CodeTopicNotFound, "roll segment", "topic %s not found", cmd.Topic))
+		return
+	}
+	placement, err := placer.Place(t.Config, t.Config.MinReplicasOrDefault())
+	if err != nil {
+		p.wait(ref, cmd.Segment, base.Wrap(base.CodeNotEnoughNodes, "roll segment", err))
+		return
+	}
+	cmd.Replicas = placement.Replicas
+	p.Rolls = append(p.Rolls, cmd)
+}
+
+func (p *Plan) wait(ref base.RangeRef, seg base.SegmentID, err *base.Error) {
+	p.Waiting = append(p.Waiting, Waiting{Ref: ref, Segment: seg, Err: err})
+}
+
+func (in *Input) find(ref base.RangeRef, id base.SegmentID) (*meta.Topic, *meta.Segment) {
+	t := in.Topic(ref.Topic)
+	if t == nil {
+		return nil, nil
+	}
+	r := t.Range(ref.Range)
+	if r == nil {
+		return t, nil
+	}
+	return t, r.Segment(id)
+}
+
+// Commands cuts the plan into entries of the log. The rolls keep their order, so the results can be told apart.
+func (p *Plan) Commands(nowMs int64) []meta.Command {
+	var cmds []meta.Command
+	for rolls := p.Rolls; len(rolls) > 0; {
+		n := min(len(rolls), BatchSize)
+		cmds = append(cmds, meta.Command{TimeMs: nowMs, RollSegments: rolls[:n:n]})
+		rolls = rolls[n:]
+	}
+	for trims := p.Trims; len(trims) > 0; {
+		n := min(len(trims), BatchSize)
+		cmds = append(cmds, meta.Command{TimeMs: nowMs, TrimRanges: trims[:n:n]})
+		trims = trims[n:]
+	}
+	return cmds
+}
+
+// TopicRequest is a wish for a new topic.
+type TopicRequest struct {
+	RequestID            base.RequestID
+	ID                   base.TopicID
+	Name                 string
+	Config               base.TopicConfig // a factor of 0 means the smaller of 3 and the nodes that count
+	Spans                []keyspace.Span  // nil: one range
+	Internal             bool
+	AllowUnderReplicated bool // open with min_replicas when there are not enough nodes for the factor
+}
+
+// DefaultReplicationFactor is what a topic gets that asks for none, on a cluster that is large enough.
+const DefaultReplicationFactor = 3
+
+// CreateTopic plans a new topic: the command to propose, and a sentence a node on where its segments go.
+func CreateTopic(req TopicRequest, view topology.View, rand Source, nowMs int64) (meta.Command, []string, error) {
+	const op = "create topic"
+	config := req.Config
+	if config.ReplicationFactor == 0 {
+		config.ReplicationFactor = max(1, min(DefaultReplicationFactor, view.Counted()))
+	}
+	if err := config.Validate(); err != nil {
+		return meta.Command{}, nil, base.Wrap(base.CodeInvalidArgument, op, err)
+	}
+	spans := req.Spans
+	if len(spans) == 0 {
+		spans = keyspace.Tile(1)
+	}
+	least := config.ReplicationFactor
+	if req.AllowUnderReplicated {
+		least = config.MinReplicasOrDefault()
+	}
+	cmd := meta.CreateTopic{ID: req.ID, Name: req.Name, Config: config, Spans: spans, Internal: req.Internal}
+	placer := NewPlacer(view, rand)
+	var explain []string
+	for i := range spans {
+		placement, err := placer.Place(config, least)
+		for _, line := range placement.Explain {
+			explain = append(explain, fmt.Sprintf("%s %s", base.RangeID(i+1), line))
+		}
+		if err != nil {
+			return meta.Command{}, explain, notEnough(config, least, view)
+		}
+		cmd.Replicas = append(cmd.Replicas, placement.Replicas)
+	}
+	return meta.Command{RequestID: req.RequestID, TimeMs: nowMs, CreateTopic: &cmd}, explain, nil
+}
+
+func notEnough(config base.TopicConfig, least int, view topology.View) error {
+	fit := 0
+	for i := range view.Nodes {
+		if view.Nodes[i].Unfit() == "" {
+			fit++
+		}
+	}
+	err := base.Errorf(base.CodeNotEnoughNodes, "create topic", "replication factor %d needs %d nodes, %d of %d can take a segment", config.ReplicationFactor, least, fit, len(view.Nodes))
+	if fit > 0 && least > fit {
+		err = err.WithHint("lower the replication factor to %d, or add nodes", fit)
+	}
+	return err
+}

@@ -1,0 +1,64 @@
+package planner
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/topology"
+)
+
+// Verdict is where a segment whose leader is gone ends, or why that cannot be said yet.
+type Verdict struct {
+	Decided      bool
+	End          int64
+	Bytes        int64 // of the copy that decided
+	LastAppendMs int64
+	Lossy        bool // a maximum on a topic that acks before fsync: recorded as possible loss
+	Why          string
+}
+
+// DecideEnd judges the fence answers of one segment (DESIGN 9.2). Every ack needed all replicas, so any intact copy
+// holds all that was acked, and the shortest intact one is the safest end that all can be brought to:
+//
+//  1. Copies on another disk than the one named, damaged copies and refusals prove nothing.
+//  2. Extents of replicas that ran unbroken since they got the segment decide, by minimum; one is enough.
+//  3. Only if none came, the maximum of the restarted ones decides, so that one silently shortened disk never lowers
+//     the end: two or more of them, or one if the factor is 1 or the others are out.
+func DecideEnd(seg *meta.Segment, config base.TopicConfig, answers []meta.FenceAnswer, view topology.View) Verdict {
+	var unbroken, restarted []meta.FenceAnswer
+	var silent, unusable int
+	for _, r := range seg.Replicas {
+		i := slices.IndexFunc(answers, func(a meta.FenceAnswer) bool { return a.Replica == r && a.Segment == seg.ID && a.Err == "" })
+		switch {
+		case i < 0:
+			if n, ok := view.Node(r.Node); ok && n.Standing != topology.Out {
+				silent++
+			}
+		case answers[i].Kind != meta.Extent || answers[i].End < seg.Base:
+			unusable++
+		case answers[i].Unbroken:
+			unbroken = append(unbroken, answers[i])
+		default:
+			restarted = append(restarted, answers[i])
+		}
+	}
+	byEnd := func(a, b meta.FenceAnswer) int { return int(min(max(a.End-b.End, -1), 1)) }
+	if len(unbroken) > 0 {
+		a := slices.MinFunc(unbroken, byEnd)
+		return decided(a, fmt.Sprintf("the shortest of %d unbroken copies ends at %d", len(unbroken), a.End))
+	}
+	lone := len(seg.Replicas) == 1 || silent+unusable == 0
+	if len(restarted) > 1 || len(restarted) == 1 && lone {
+		a := slices.MaxFunc(restarted, byEnd)
+		v := decided(a, fmt.Sprintf("the longest of %d restarted copies ends at %d", len(restarted), a.End))
+		v.Lossy = config.Durability == base.DurabilityReplicated
+		return v
+	}
+	return Verdict{Why: fmt.Sprintf("%d restarted copies, %d damaged or on another disk, %d without an answer: no end is certain", len(restarted), unusable, silent)}
+}
+
+func decided(a meta.FenceAnswer, why string) Verdict {
+	return Verdict{Decided: true, End: a.End, Bytes: a.Bytes, LastAppendMs: a.LastAppendMs, Why: why}
+}

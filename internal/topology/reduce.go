@@ -1,0 +1,144 @@
+package topology
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/eastguard/eastguard/internal/base"
+)
+
+// Event is one thing that a node has learnt: exactly one of the fields is set.
+type Event struct {
+	Seen     *Seen
+	Moved    *Moved
+	Standing *StandingChange
+	Usage    *Usage
+}
+
+// Seen is a node's own description, as it spreads it at each start. It is alive by that.
+type Seen struct {
+	ID       base.NodeID
+	Disk     base.DiskID
+	Boot     uint64
+	Instance base.UUID
+	Address  string
+	Rack     string
+	Labels   map[string]string
+	Version  string
+	Admitted bool
+}
+
+// Moved is the failure detector's word on one start of a node.
+type Moved struct {
+	ID       base.NodeID
+	Boot     uint64
+	Liveness Liveness
+}
+
+// StandingChange is what the root shard committed.
+type StandingChange struct {
+	ID       base.NodeID
+	Standing Standing
+}
+
+// Usage is what a node reports of its load; it changes often and decides little.
+type Usage struct {
+	ID         base.NodeID
+	Boot       uint64
+	Slow, Full bool
+	DiskFree   int64
+	DiskTotal  int64
+	Segments   int
+	Leading    int
+	BytesInSec int64
+}
+
+// Reduce folds one event into a view. What is older than what the view knows (a lower start of a node, or a weaker
+// word on the same start) changes nothing, so the order in which rumours arrive does not matter for where they end.
+func Reduce(v View, e Event) View {
+	switch {
+	case e.Seen != nil:
+		return v.seen(e.Seen)
+	case e.Moved != nil:
+		return v.change(e.Moved.ID, func(n *Node) bool { return n.move(e.Moved) })
+	case e.Standing != nil:
+		return v.change(e.Standing.ID, func(n *Node) bool {
+			changed := n.Standing != e.Standing.Standing
+			n.Standing = e.Standing.Standing
+			return changed
+		})
+	case e.Usage != nil:
+		return v.change(e.Usage.ID, func(n *Node) bool { return n.use(e.Usage) })
+	}
+	return v
+}
+
+func (v View) seen(s *Seen) View {
+	next := Node{
+		ID: s.ID, Disk: s.Disk, Boot: s.Boot, Instance: s.Instance, Address: s.Address, Rack: s.Rack,
+		Labels: maps.Clone(s.Labels), Version: s.Version, Liveness: Alive, Admitted: s.Admitted,
+	}
+	i, known := v.search(s.ID)
+	if !known {
+		v.Nodes = slices.Insert(slices.Clone(v.Nodes), i, next)
+		v.Version++
+		return v
+	}
+	return v.change(s.ID, func(n *Node) bool {
+		if s.Boot < n.Boot || s.Boot == n.Boot && n.same(&next) {
+			return false
+		}
+		next.Standing = n.Standing
+		if s.Boot == n.Boot { // the same start, described anew: what was measured and heard of it stands
+			next.Liveness = n.Liveness
+			next.Slow, next.Full, next.DiskFree, next.DiskTotal = n.Slow, n.Full, n.DiskFree, n.DiskTotal
+			next.Segments, next.Leading, next.BytesInSec = n.Segments, n.Leading, n.BytesInSec
+		}
+		*n = next
+		return true
+	})
+}
+
+// same compares what a node says of itself.
+func (n *Node) same(o *Node) bool {
+	return n.Disk == o.Disk && n.Instance == o.Instance && n.Address == o.Address && n.Rack == o.Rack &&
+		n.Version == o.Version && n.Admitted == o.Admitted && maps.Equal(n.Labels, o.Labels)
+}
+
+func (n *Node) move(m *Moved) bool {
+	switch {
+	case m.Boot != n.Boot, m.Liveness == n.Liveness:
+		return false
+	case n.Liveness >= Dead && m.Liveness < n.Liveness: // dead is final for a start
+		return false
+	}
+	n.Liveness = m.Liveness
+	return true
+}
+
+func (n *Node) use(u *Usage) bool {
+	if u.Boot != n.Boot {
+		return false
+	}
+	before := *n
+	n.Slow, n.Full, n.DiskFree, n.DiskTotal = u.Slow, u.Full, u.DiskFree, u.DiskTotal
+	n.Segments, n.Leading, n.BytesInSec = u.Segments, u.Leading, u.BytesInSec
+	return n.Slow != before.Slow || n.Full != before.Full || n.DiskFree != before.DiskFree || n.DiskTotal != before.DiskTotal ||
+		n.Segments != before.Segments || n.Leading != before.Leading || n.BytesInSec != before.BytesInSec
+}
+
+// change applies f to a copy of the node; the view is a new one only if f says that something changed.
+func (v View) change(id base.NodeID, f func(*Node) bool) View {
+	i, ok := v.search(id)
+	if !ok {
+		return v
+	}
+	n := v.Nodes[i]
+	if !f(&n) {
+		return v
+	}
+	v.Nodes = slices.Clone(v.Nodes)
+	v.Nodes[i] = n
+	v.Version++
+	return v
+}

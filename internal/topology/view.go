@@ -1,0 +1,140 @@
+package topology
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/eastguard/eastguard/internal/base"
+)
+
+// Liveness is what the failure detector says of a node.
+type Liveness uint8
+
+// The states, in the order in which a rumour about the same start wins over another.
+const (
+	Alive Liveness = iota + 1
+	Suspect
+	Dead
+	Left
+)
+
+// String prints alive, suspect, dead or left.
+func (l Liveness) String() string {
+	switch l {
+	case Alive:
+		return "alive"
+	case Suspect:
+		return "suspect"
+	case Dead:
+		return "dead"
+	case Left:
+		return "left"
+	}
+	return fmt.Sprintf("liveness_%d", uint8(l))
+}
+
+// Standing is what the root shard has committed about a node.
+type Standing uint8
+
+// The standings.
+const (
+	Normal Standing = iota
+	Draining
+	Out
+)
+
+// String prints normal, draining or out.
+func (s Standing) String() string {
+	switch s {
+	case Normal:
+		return "normal"
+	case Draining:
+		return "draining"
+	case Out:
+		return "out"
+	}
+	return fmt.Sprintf("standing_%d", uint8(s))
+}
+
+// HighWater is the part of its disk above which a node takes no new segment.
+const HighWater = 0.90
+
+// Node is one broker as this node sees it.
+type Node struct {
+	ID         base.NodeID
+	Disk       base.DiskID
+	Boot       uint64    // counts its starts
+	Instance   base.UUID // of the process
+	Address    string    // host:port of its client port
+	Rack       string
+	Labels     map[string]string // read only
+	Version    string            // of its binary
+	Liveness   Liveness
+	Standing   Standing
+	Admitted   bool // the root has accepted this start
+	Slow       bool // named by leaders as late, for a while
+	Full       bool // refuses produce requests to keep its reserve
+	DiskFree   int64
+	DiskTotal  int64
+	Segments   int // it holds
+	Leading    int // of them active, and led
+	BytesInSec int64
+}
+
+// Unfit says why the node takes no new segment; empty when it does.
+func (n *Node) Unfit() string {
+	switch {
+	case n.Liveness != Alive:
+		return n.Liveness.String()
+	case n.Standing != Normal:
+		return n.Standing.String()
+	case !n.Admitted:
+		return "not admitted"
+	case n.Slow:
+		return "slow"
+	case n.Full:
+		return "disk full"
+	case n.DiskTotal > 0 && float64(n.DiskTotal-n.DiskFree) > HighWater*float64(n.DiskTotal):
+		return fmt.Sprintf("disk over %d %%", int(100*HighWater))
+	}
+	return ""
+}
+
+// Label is a value to spread copies over: "rack", or the name of a label.
+func (n *Node) Label(name string) string {
+	if name == "" || name == "rack" {
+		return n.Rack
+	}
+	return n.Labels[name]
+}
+
+// View is everything a node believes about the others. The zero View knows nobody.
+type View struct {
+	Version uint64 // counts the changes this process has seen
+	Nodes   []Node // by id; read only
+}
+
+// Node finds a node by id.
+func (v View) Node(id base.NodeID) (Node, bool) {
+	i, ok := v.search(id)
+	if !ok {
+		return Node{}, false
+	}
+	return v.Nodes[i], true
+}
+
+func (v View) search(id base.NodeID) (int, bool) {
+	return slices.BinarySearchFunc(v.Nodes, id, func(n Node, id base.NodeID) int { return strings.Compare(string(n.ID), string(id)) })
+}
+
+// Counted is how many nodes are not out: what a default replication factor looks at.
+func (v View) Counted() int {
+	n := 0
+	for i := range v.Nodes {
+		if v.Nodes[i].Standing != Out {
+			n++
+		}
+	}
+	return n
+}
