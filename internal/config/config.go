@@ -48,7 +48,7 @@ type Config struct {
 	MaxConnections   int   `koanf:"max_connections"`
 
 	LogLevel  string `koanf:"log_level"`  // debug, info, warn, error
-	LogFormat string `koanf:"log_format"` // auto, text, json
+	LogFormat string `koanf:"log_format"` // text, json
 }
 
 // ClientAddress is what the client listener binds.

@@ -124,7 +124,7 @@ func load(t *testing.T, args, env []string, read func(string) ([]byte, error), k
 func sampleValues(s Setting) []string {
 	switch {
 	case s.OneOf != nil:
-		return []string{s.OneOf[0], s.OneOf[1], s.OneOf[2], s.OneOf[0]}
+		return []string{s.OneOf[0], s.OneOf[1], s.OneOf[0], s.OneOf[1]}
 	case s.Kind == KindInt:
 		lo, hi := Format(s.Min), Format(s.Max)
 		return []string{lo, hi, lo, hi}

@@ -85,7 +85,7 @@ var settings = []Setting{
 	size("max_record_bytes", mib, kib, 64*mib, "largest record accepted"),
 	count("max_connections", 10_000, 1, 1_000_000, "client connections accepted at once"),
 	choice("log_level", "info", []string{"debug", "info", "warn", "error"}, "least level that is logged"),
-	choice("log_format", "auto", []string{"auto", "text", "json"}, "form of log lines; auto: text on a terminal, else JSON"),
+	choice("log_format", "text", []string{"text", "json"}, "form of log lines; text has colours on a terminal"),
 }
 
 // Settings lists the table's rows, in the order in which they are printed.
