@@ -176,10 +176,12 @@ func (a *actor) onDurable(b *batch, end int64, err error, now time.Time) {
 	a.pump(now)
 }
 
-// replayable makes a batch of a sealed segment's tail ready for the successor. The store may still be writing or
-// serving the old bytes, so the new header goes into a copy.
+// replayable is a batch of a sealed segment's tail, made anew for the successor. The store may still be writing or
+// serving the old bytes, so the new header goes into a copy; and the old batch's disk may still answer, so it stays
+// what it was, without anybody to tell.
 func (b *batch) replayable() *batch {
-	b.lead, b.AppendResult = nil, AppendResult{}
-	b.Bytes = bytes.Clone(b.Bytes)
-	return b
+	c := &batch{AppendRequest: b.AppendRequest, header: b.header, arrived: b.arrived, done: b.done, twins: b.twins}
+	c.Bytes = bytes.Clone(b.Bytes)
+	b.done, b.twins = nil, nil
+	return c
 }

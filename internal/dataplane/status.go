@@ -87,3 +87,27 @@ func (p *Plane) ProducerState(ctx context.Context, ref base.RangeRef, id int64) 
 	}
 	return ProducerState{}, base.Errorf(base.CodeNotReplica, op, "range %s is not on this node", ref)
 }
+
+// Deleted reports whether this node was told that a topic is deleted. It forgets after 10,000 of them.
+func (p *Plane) Deleted(topic base.TopicID) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	_, ok := p.mu.deleted[topic]
+	return ok
+}
+
+// Want says that somebody wants to read above the commit that can be proved after a restart: if the range's segment
+// is from an earlier boot, its recovery is asked for now instead of at leisure.
+func (p *Plane) Want(ref base.RangeRef) {
+	p.mu.RLock()
+	a := p.mu.actors[ref]
+	p.mu.RUnlock()
+	if a == nil {
+		return
+	}
+	a.do(func(now time.Time) {
+		if a.phase == interrupted {
+			a.askRecovery(now)
+		}
+	})
+}
