@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,7 +77,7 @@ var fences = []struct {
 	{"github.com/spf13/cobra", []string{"cmd", "cli"}, "declare commands in cli, or flags in internal/config"},
 	{"github.com/knadh/koanf", []string{"internal/config"}, "add a row to the table of internal/config"},
 	{"go.yaml.in/yaml", []string{"internal/config", "internal/term", "cli"}, "read settings through internal/config, print through internal/term"},
-	{"golang.org/x/sys/unix", []string{"internal/vfs", "internal/term"}, "open files through internal/vfs, ask for terminals through internal/term"},
+	{"golang.org/x/sys/unix", []string{"internal/vfs", "internal/mux", "internal/term"}, "open files through internal/vfs, sockets through internal/mux"},
 	{"testing", []string{"sdk/sdktest", "internal/sim"}, "move it to a _test.go file"},
 	{"github.com/stretchr/testify", []string{"sdk/sdktest", "internal/sim"}, "move it to a _test.go file"},
 	{"flag", []string{"cmd", "scripts"}, "take options as arguments; package main reads flags"},
@@ -309,8 +310,13 @@ func checkFiles(s source) []string {
 	}
 	var problems []string
 	oses := s.localName("os")
+	kernel := make(map[ast.Node]bool) // calls that read what is no file: /proc
 	ast.Inspect(s.ast, func(n ast.Node) bool {
-		if sel, ok := n.(*ast.SelectorExpr); ok && selects(sel, oses, osFileCalls...) {
+		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 0 {
+			name, isLiteral := call.Args[0].(*ast.BasicLit)
+			kernel[call.Fun] = isLiteral && strings.HasPrefix(name.Value, `"/proc/`)
+		}
+		if sel, ok := n.(*ast.SelectorExpr); ok && selects(sel, oses, osFileCalls...) && !kernel[sel] {
 			problems = append(problems, fmt.Sprintf("%s: os.%s bypasses the crash and fault tests: take a vfs.FS and call it", s.at(sel), sel.Sel.Name))
 		}
 		return true
@@ -336,6 +342,30 @@ func (s source) localName(importPath string) string {
 func selects(sel *ast.SelectorExpr, pkg string, names ...string) bool {
 	id, ok := sel.X.(*ast.Ident)
 	return ok && pkg != "" && id.Name == pkg && slices.Contains(names, sel.Sel.Name)
+}
+
+// The README's map and traces are true: every package that exists has a row, every file it names is there.
+func TestReadmeIsTrue(t *testing.T) {
+	text, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme := string(text)
+	seen := make(map[string]bool)
+	for _, s := range load(t) {
+		if _, unit, ok := layerOf(s.pkg); ok && !seen[unit] {
+			seen[unit] = true
+			if !strings.Contains(readme, "`"+unit+"`") {
+				t.Errorf("README.md: the package map lacks `%s`: add its row", unit)
+			}
+		}
+	}
+	for _, name := range regexp.MustCompile("`([a-z0-9_./-]+\\.(?:go|md|sh))`").FindAllStringSubmatch(readme, -1) {
+		found, _ := filepath.Glob(filepath.Join("..", filepath.FromSlash(name[1])))
+		if len(found) == 0 && strings.Contains(name[1], "/") {
+			t.Errorf("README.md names %s, which does not exist: mend the trace", name[1])
+		}
+	}
 }
 
 // TestChecksSeeViolations feeds each check a file that breaks its rule: a checker that sees nothing would pass

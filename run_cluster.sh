@@ -1,0 +1,191 @@
+#!/usr/bin/env bash
+# A cluster on this machine, for trying EastGuard out. Everything it makes lies under .test_cluster.
+#
+#   bash run_cluster.sh          build, start with empty data, wait until it is healthy
+#   bash run_cluster.sh start    the same, with the data of the last run
+#   bash run_cluster.sh demo     start with empty data and play the first three commands
+#   bash run_cluster.sh status   which processes run, and what the cluster says of itself
+#   bash run_cluster.sh stop     graceful stop; the data stays
+#   bash run_cluster.sh clean    stop and delete .test_cluster
+#
+# EASTGUARD_CLUSTER_DIR and EASTGUARD_BASE_PORT move it elsewhere, so that several can run side by side.
+set -euo pipefail
+
+# Node i listens on base + 10·(i-1) + 0 (clients), 1 (cluster), 2 (data) and 3 (admin): 2921-2924, 2931-2934, …
+nodes=1
+start_timeout=30 # seconds until healthy
+stop_timeout=20  # seconds until a node that does not stop is killed
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+dir=${EASTGUARD_CLUSTER_DIR:-$root/.test_cluster}
+base_port=${EASTGUARD_BASE_PORT:-2921}
+bin=$dir/bin
+
+say() { printf '%s\n' "$*"; }
+fail() {
+	printf 'run_cluster.sh: %s\n' "$*" >&2
+	exit 1
+}
+
+port() { echo $((base_port + 10 * ($1 - 1) + $2)); }
+node_dir() { echo "$dir/n$1"; }
+
+seeds() {
+	local i list=
+	for ((i = 1; i <= nodes; i++)); do list+=${list:+,}127.0.0.1:$(port "$i" 0); done
+	echo "$list"
+}
+
+# The caller's own eg-cli settings must not reach in: the demo shows what a new user sees.
+cli() { env -u EG_CONTEXT -u EG_OUTPUT EG_CLI_CONFIG=/dev/null EG_SEEDS="$(seeds)" "$bin/eg-cli" "$@"; }
+
+build() {
+	command -v go >/dev/null || fail "Go is needed to build EastGuard; install it from https://go.dev/dl and try again"
+	say "building"
+	mkdir -p "$bin"
+	(cd "$root" && go build -o "$bin/" ./cmd/eastguard ./cmd/eg-cli)
+}
+
+# running_pid prints the process id of node $1 if that process is alive and is ours: a pid file may be left over
+# from before a reboot, and its number may belong to anyone now.
+running_pid() {
+	local pid
+	pid=$(cat "$(node_dir "$1")/pid" 2>/dev/null) || return 1
+	[[ $pid =~ ^[0-9]+$ ]] || return 1
+	ps -ww -p "$pid" -o args= 2>/dev/null | grep -qF -- "--data-dir $(node_dir "$1")/data " || return 1
+	echo "$pid"
+}
+
+start_node() {
+	local i=$1 d others=() founders=()
+	d=$(node_dir "$i")
+	mkdir -p "$d"
+	if ((nodes > 1)); then
+		local j
+		for ((j = 1; j <= nodes; j++)); do ((j == i)) || others+=("127.0.0.1:$(port "$j" 1)"); done
+		founders=(--join-seed-nodes "$(IFS=,; echo "${others[*]}")" --bootstrap-expect "$nodes")
+	fi
+	# The node's own folder is its working directory, so that no ./eastguard.yaml is read by accident; a session of
+	# its own keeps this terminal's Ctrl-C and hang-up away from it.
+	(
+		cd "$d"
+		exec setsid "$bin/eastguard" \
+			--node-id "n$i" --host 127.0.0.1 --admin-host 127.0.0.1 \
+			--client-port "$(port "$i" 0)" --cluster-port "$(port "$i" 1)" \
+			--data-port "$(port "$i" 2)" --admin-port "$(port "$i" 3)" \
+			--data-dir "$d/data" --meta-dir "$d/meta" \
+			"${founders[@]}" </dev/null >>"$d/log" 2>&1
+	) &
+	echo $! >"$d/pid"
+}
+
+# start brings up every node that does not run and waits until the cluster says that it is healthy, or until a
+# node has died.
+start() {
+	local i started=()
+	build
+	say "starting $nodes node(s)"
+	for ((i = 1; i <= nodes; i++)); do
+		if running_pid "$i" >/dev/null; then
+			say "  n$i runs already"
+		else
+			start_node "$i"
+			started+=($!)
+		fi
+	done
+	cli cluster health --wait --min-nodes "$nodes" --timeout "${start_timeout}s" >"$dir/health" 2>&1 &
+	local health=$! status=0
+	# wait -n returns when the first of them ends: the health check with its answer, or a node with its failure.
+	wait -n "$health" "${started[@]}" || status=$?
+	for ((i = 1; i <= nodes; i++)); do
+		running_pid "$i" >/dev/null || {
+			kill "$health" 2>/dev/null || true
+			tail -n 5 "$(node_dir "$i")/log" >&2
+			fail "node n$i has stopped; its log is $(node_dir "$i")/log"
+		}
+	done
+	if ((status != 0)); then
+		cat "$dir/health" >&2
+		fail "not healthy within $start_timeout s; the logs are in $dir/n*/log"
+	fi
+	disown -a
+	say "healthy: clients connect to $(seeds)"
+}
+
+stop() {
+	local i pid
+	for ((i = 1; i <= nodes; i++)); do
+		pid=$(running_pid "$i") || continue
+		kill -TERM "$pid"
+	done
+	for ((i = 1; i <= nodes; i++)); do stop_wait "$i"; done
+}
+
+# stop_wait waits for node $1 to end, with a deadline.
+stop_wait() {
+	local pid deadline=$((SECONDS + stop_timeout))
+	while pid=$(running_pid "$1"); do
+		if ((SECONDS >= deadline)); then
+			say "n$1 (pid $pid) did not stop within $stop_timeout s: killing it" >&2
+			kill -KILL "$pid"
+			deadline=$((SECONDS + stop_timeout))
+		fi
+		sleep 0.05
+	done
+	rm -f "$(node_dir "$1")/pid"
+}
+
+clean() {
+	stop
+	# Only what this script made: a mistyped EASTGUARD_CLUSTER_DIR must not cost anyone a home directory.
+	rm -rf "$bin" "$dir"/n[0-9]* "$dir/health"
+	rmdir "$dir" 2>/dev/null || true
+}
+
+status() {
+	local i pid state=0
+	for ((i = 1; i <= nodes; i++)); do
+		if pid=$(running_pid "$i"); then
+			say "n$i  running  pid $pid  127.0.0.1:$(port "$i" 0)"
+		else
+			say "n$i  stopped"
+			state=3
+		fi
+	done
+	((state == 0)) || return "$state"
+	cli cluster status
+}
+
+# play shows a command as one would type it, and what it prints.
+play() {
+	local shown="eg-cli" word
+	for word in "$@"; do
+		[[ $word == *[![:alnum:]_.-]* ]] && word="\"$word\""
+		shown+=" $word"
+	done
+	printf '\n$ %s\n' "$shown"
+	cli "$@"
+}
+
+demo() {
+	clean
+	start
+	play create-topic my_topic 1
+	play publish my_topic user123 "Hello EastGuard!"
+	play consume my_topic earliest 10
+	say ""
+	say "The cluster goes on running. Talk to it: $(relative "$bin/eg-cli")   Stop it: bash run_cluster.sh stop"
+}
+
+relative() { echo "${1#"$PWD"/}"; }
+
+case ${1:-fresh} in
+fresh) clean && start ;;
+start) start ;;
+demo) demo ;;
+status) status ;;
+stop) stop ;;
+clean) clean ;;
+-h | --help | help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" ;;
+*) fail "unknown command \"$1\": use start, demo, status, stop or clean, or nothing for a clean start" ;;
+esac

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Measures one broker beside the disk's own speed, and writes the table of docs/PERFORMANCE.md.
+#
+#   bash scripts/bench.sh                     all, about five minutes
+#   bash scripts/bench.sh -only produce       one group: idle, latency, produce, consume, topics
+#   bash scripts/bench.sh -dir /mnt/x/bench   on another file system (the directory must not exist)
+#
+# Broker, client and floor share two cores. Run it on a quiet machine.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+bin=$(mktemp -d)
+trap 'rm -rf "$bin"' EXIT
+go build -o "$bin/" ./cmd/eastguard ./cmd/eg-cli ./scripts/internal/bench
+commit=$(git describe --always --dirty=+changes 2>/dev/null || echo unknown)
+
+cores=0-$(($(nproc) > 1 ? 1 : 0))
+mkdir -p .test_cluster
+taskset -c "$cores" "$bin/bench" -eastguard "$bin/eastguard" -eg-cli "$bin/eg-cli" \
+	-dir "$PWD/.test_cluster/bench.$$" -commit "$commit" -markdown docs/PERFORMANCE.md "$@"
