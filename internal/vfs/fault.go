@@ -107,6 +107,7 @@ type Fault struct {
 	mu     sync.Mutex
 	rules  []*armed
 	counts map[Op]int
+	open   map[*faultFile]struct{}
 
 	hooks chan struct{} // of capacity one; holds the right to run a hook
 }
@@ -118,7 +119,7 @@ type armed struct {
 
 // NewFault wraps fs. Rules are looked at in order and all that match act; the first with an Err decides.
 func NewFault(fs FS, rules ...Rule) *Fault {
-	f := &Fault{fs: fs, counts: map[Op]int{}, hooks: make(chan struct{}, 1)}
+	f := &Fault{fs: fs, counts: map[Op]int{}, open: map[*faultFile]struct{}{}, hooks: make(chan struct{}, 1)}
 	f.Add(rules...)
 	return f
 }
@@ -218,7 +219,11 @@ func (f *Fault) OpenFile(name string, flag int, perm os.FileMode) (File, error) 
 		}
 		return nil, err
 	}
-	return &faultFile{f: f, file: file, name: name}, nil
+	x := &faultFile{f: f, file: file, name: name}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open[x] = struct{}{}
+	return x, nil
 }
 
 // MkdirAll implements FS.
@@ -238,7 +243,24 @@ func (f *Fault) RemoveAll(name string) error {
 
 // Rename implements FS.
 func (f *Fault) Rename(oldName, newName string) error {
-	return f.do(Call{Op: OpRename, Path: oldName, To: newName}, func() error { return f.fs.Rename(oldName, newName) }, nil)
+	return f.do(Call{Op: OpRename, Path: oldName, To: newName}, func() error {
+		err := f.fs.Rename(oldName, newName)
+		if err == nil {
+			f.renamed(oldName, newName)
+		}
+		return err
+	}, nil)
+}
+
+// renamed lets rules find open files under their present name.
+func (f *Fault) renamed(oldName, newName string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for x := range f.open {
+		if path.Clean(x.name) == path.Clean(oldName) {
+			x.name = newName
+		}
+	}
 }
 
 // ReadDir implements FS.

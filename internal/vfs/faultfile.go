@@ -6,13 +6,24 @@ import "io"
 type faultFile struct {
 	f    *Fault
 	file File
-	name string
+	name string // as of now; under f.mu
 }
 
-func (x *faultFile) call(op Op) Call { return Call{Op: op, Path: x.name} }
+func (x *faultFile) call(op Op) Call {
+	x.f.mu.Lock()
+	defer x.f.mu.Unlock()
+	return Call{Op: op, Path: x.name}
+}
+
+// at is call for the operations on a stretch of the file.
+func (x *faultFile) at(op Op, off, n int64) Call {
+	c := x.call(op)
+	c.Off, c.Len = off, n
+	return c
+}
 
 func (x *faultFile) ReadAt(b []byte, off int64) (n int, err error) {
-	err = x.f.do(Call{Op: OpRead, Path: x.name, Off: off, Len: int64(len(b))}, func() (err error) {
+	err = x.f.do(x.at(OpRead, off, int64(len(b))), func() (err error) {
 		n, err = x.file.ReadAt(b, off)
 		return err
 	}, nil)
@@ -29,7 +40,7 @@ func (x *faultFile) WritevAt(bufs [][]byte, off int64) (n int64, err error) {
 	for _, b := range bufs {
 		size += int64(len(b))
 	}
-	err = x.f.do(Call{Op: OpWrite, Path: x.name, Off: off, Len: size}, func() (err error) {
+	err = x.f.do(x.at(OpWrite, off, size), func() (err error) {
 		n, err = x.file.WritevAt(bufs, off)
 		return err
 	}, func(short int) {
@@ -66,17 +77,15 @@ func (x *faultFile) Size() (size int64, err error) {
 }
 
 func (x *faultFile) Preallocate(off, n int64) error {
-	c := Call{Op: OpPreallocate, Path: x.name, Off: off, Len: n}
-	return x.f.do(c, func() error { return x.file.Preallocate(off, n) }, nil)
+	return x.f.do(x.at(OpPreallocate, off, n), func() error { return x.file.Preallocate(off, n) }, nil)
 }
 
 func (x *faultFile) StartWriteback(off, n int64) error {
-	c := Call{Op: OpStartWriteback, Path: x.name, Off: off, Len: n}
-	return x.f.do(c, func() error { return x.file.StartWriteback(off, n) }, nil)
+	return x.f.do(x.at(OpStartWriteback, off, n), func() error { return x.file.StartWriteback(off, n) }, nil)
 }
 
 func (x *faultFile) SendTo(dst io.Writer, off, n int64) (sent int64, err error) {
-	err = x.f.do(Call{Op: OpSend, Path: x.name, Off: off, Len: n}, func() (err error) {
+	err = x.f.do(x.at(OpSend, off, n), func() (err error) {
 		sent, err = x.file.SendTo(dst, off, n)
 		return err
 	}, nil)
@@ -93,5 +102,8 @@ func (x *faultFile) Close() error {
 	if !closed {
 		_ = x.file.Close()
 	}
+	x.f.mu.Lock()
+	defer x.f.mu.Unlock()
+	delete(x.f.open, x)
 	return err
 }

@@ -1,0 +1,140 @@
+package wal
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+
+	"github.com/eastguard/eastguard/internal/vfs"
+)
+
+// reader reads one file of the log through a window, so that recovery needs the memory of one frame and not of one
+// file. A part of the file that the disk refuses to read is taken as zeros and remembered.
+type reader struct {
+	file vfs.File
+	size int64 // as found, which may not be what the header says
+	base LSN   // position of the first frame
+	seed uint32
+
+	window     []byte
+	at         int64   // file offset of window[0]
+	unreadable []int64 // offsets of pages
+}
+
+const windowBytes = 256 << 10
+
+func (r *reader) offset(lsn LSN) int64 { return headerBytes + int64(lsn-r.base) }
+
+// position is the LSN of a file offset.
+func (r *reader) position(off int64) LSN { return r.base + LSN(off-headerBytes) }
+
+// bytes returns n bytes at off, valid until the next call; nil if the file ends before.
+func (r *reader) bytes(off, n int64) []byte {
+	if off < 0 || n > r.size-off {
+		return nil
+	}
+	if off < r.at || off+n > r.at+int64(len(r.window)) {
+		r.fill(off, n)
+	}
+	return r.window[off-r.at:][:n]
+}
+
+func (r *reader) fill(off, n int64) {
+	r.at = off
+	n = min(max(n, windowBytes), r.size-off)
+	if int64(cap(r.window)) < n {
+		r.window = make([]byte, n)
+	}
+	r.window = r.window[:n]
+	if got, err := r.file.ReadAt(r.window, off); got == len(r.window) || errors.Is(err, io.EOF) && got == len(r.window) {
+		return
+	}
+	r.fillByPage()
+}
+
+// fillByPage reads what can be read of the window.
+func (r *reader) fillByPage() {
+	for in := int64(0); in < int64(len(r.window)); {
+		off := r.at + in
+		b := r.window[in:min(int64(len(r.window)), in+pageBytes-off%pageBytes)]
+		if got, _ := r.file.ReadAt(b, off); got < len(b) {
+			clear(b)
+			r.unreadable = append(r.unreadable, off&^(pageBytes-1))
+		}
+		in += int64(len(b))
+	}
+}
+
+// unreadableFrom reports whether a page that ends above off could not be read.
+func (r *reader) unreadableFrom(off int64) bool {
+	for _, page := range r.unreadable {
+		if page+pageBytes > off {
+			return true
+		}
+	}
+	return false
+}
+
+// frameAt returns the frame at lsn and its payload, valid until the next call; ok is false unless every byte that
+// matters is as it was written.
+func (r *reader) frameAt(lsn LSN) (f frame, payload []byte, ok bool) {
+	off := r.offset(lsn)
+	h := r.bytes(off, frameHeader)
+	if h == nil {
+		return f, nil, false
+	}
+	f, ok = decodeFrame(h, r.seed)
+	if !ok || f.lsn != lsn || f.length > maxEntry {
+		return f, nil, false
+	}
+	payload = r.bytes(off+frameHeader, int64(f.length))
+	if payload == nil || crc32.Checksum(payload, castagnoli) != f.body {
+		return f, nil, false
+	}
+	return f, payload, true
+}
+
+// next finds the first whole frame at or above lsn.
+func (r *reader) next(lsn LSN) (LSN, bool) {
+	for off := r.offset(lsn); off+frameHeader <= r.size; {
+		n := min(windowBytes, r.size-off)
+		if found, ok := r.candidate(r.bytes(off, n), off); !ok {
+			off += (n - frameHeader + align) &^ (align - 1)
+		} else if _, _, ok := r.frameAt(r.position(found)); ok {
+			return r.position(found), true
+		} else {
+			off = found + align
+		}
+	}
+	return 0, false
+}
+
+// candidate finds the first place in b, which lies at off, that holds its own LSN where a frame would: a test of
+// eight bytes that nearly everything else fails.
+func (r *reader) candidate(b []byte, off int64) (int64, bool) {
+	want := uint64(r.position(off))
+	for i := 0; i+frameHeader <= len(b); i += align {
+		if binary.LittleEndian.Uint64(b[i+8:]) == want {
+			return off + int64(i), true
+		}
+		want += align
+	}
+	return 0, false
+}
+
+// statedAbove is the highest durable LSN that a whole frame at or above lsn states; 0 without one.
+func (r *reader) statedAbove(lsn LSN) LSN {
+	var durable LSN
+	for {
+		at, ok := r.next(lsn)
+		if !ok {
+			return durable
+		}
+		f, payload, _ := r.frameAt(at)
+		if f.typ == typeMark {
+			durable = max(durable, LSN(binary.LittleEndian.Uint64(payload)))
+		}
+		lsn = f.end()
+	}
+}
