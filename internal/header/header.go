@@ -148,3 +148,16 @@ func Patch(b []byte, base int64, epoch int32) {
 	binary.BigEndian.PutUint64(b[atBase:], uint64(base))
 	binary.BigEndian.PutUint32(b[atEpoch:], uint32(epoch))
 }
+
+// Cut takes the first batch off a run of whole batches, such as a fetch's payload. It checks no more than Parse does
+// and that the batch is there to its end.
+func Cut(b []byte) (batch, rest []byte, err error) {
+	h, err := Parse(b)
+	if err != nil {
+		return nil, b, err
+	}
+	if n := h.Size(); n <= len(b) {
+		return b[:n:n], b[n:], nil
+	}
+	return nil, b, corrupt("a batch of %d bytes ends after %d", h.Size(), len(b))
+}
