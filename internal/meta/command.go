@@ -14,7 +14,7 @@ import (
 //	40 CreateShard        41 ReplaceNode       42 SetUser           43 SetSetting
 type Command struct {
 	RequestID base.RequestID `cbor:"1,keyasint,omitzero"` // zero: not remembered
-	TimeMs    int64          `cbor:"2,keyasint"`           // the proposer's clock
+	TimeMs    int64          `cbor:"2,keyasint"`          // the proposer's clock
 
 	CreateTopic  *CreateTopic  `cbor:"3,keyasint,omitempty"`
 	AlterTopic   *AlterTopic   `cbor:"4,keyasint,omitempty"`

@@ -15,28 +15,35 @@ func (a *applier) deleteTopic(cmd *DeleteTopic) Result {
 	}
 	delete(s.topics, t.ID)
 	delete(s.names, t.Name)
-	s.tombs[t.ID] = &Tombstone{Topic: t.ID, Name: t.Name, Version: t.Version + 1, DeletedMs: s.nowMs, Waiting: t.holders()}
+	holders := t.holders()
+	s.tombs[t.ID] = &Tombstone{Topic: t.ID, Name: t.Name, Version: t.Version + 1, DeletedMs: s.nowMs, Waiting: holders}
 	segments, bytes, _ := t.Totals()
-	a.emit(Event{Type: EventTopicDeleted, Topic: t.ID, Name: t.Name, Bytes: bytes})
+	a.emit(Event{Type: EventTopicDeleted, Topic: t.ID, Name: t.Name, Bytes: bytes, Holders: holders})
 	return Result{TopicID: t.ID, Version: t.Version + 1, Ranges: len(t.Ranges), Segments: segments, Bytes: bytes}
 }
 
 // holders lists every disk that may hold something of the topic, sorted.
 func (t *Topic) holders() []base.Replica {
-	seen := make(map[base.Replica]bool)
-	var all []base.Replica
+	var all []*Segment
 	for _, r := range t.Ranges {
-		for _, s := range r.Segments {
-			for _, h := range s.Replicas {
-				if !seen[h] {
-					seen[h] = true
-					all = append(all, h)
-				}
+		all = append(all, r.Segments...)
+	}
+	return holdersOf(all)
+}
+
+func holdersOf(segments []*Segment) []base.Replica {
+	seen := make(map[base.Replica]bool)
+	var holders []base.Replica
+	for _, s := range segments {
+		for _, h := range s.Replicas {
+			if !seen[h] {
+				seen[h] = true
+				holders = append(holders, h)
 			}
 		}
 	}
-	slices.SortFunc(all, compareReplicas)
-	return all
+	slices.SortFunc(holders, compareReplicas)
+	return holders
 }
 
 func compareReplicas(a, b base.Replica) int {

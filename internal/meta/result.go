@@ -9,7 +9,7 @@ type Result struct {
 	Code     base.Code         `cbor:"1,keyasint,omitempty"`
 	Message  string            `cbor:"2,keyasint,omitempty"`
 	Hint     string            `cbor:"3,keyasint,omitempty"`
-	TopicID  base.TopicID      `cbor:"4,keyasint,omitzero"` // of the topic commands
+	TopicID  base.TopicID      `cbor:"4,keyasint,omitzero"`  // of the topic commands
 	Version  base.Version      `cbor:"5,keyasint,omitempty"` // of the topic afterwards
 	Before   map[string]string `cbor:"6,keyasint,omitempty"` // AlterTopic: the settings that changed
 	After    map[string]string `cbor:"7,keyasint,omitempty"`
@@ -103,6 +103,7 @@ type Event struct {
 	Offset  int64 // the sealed end, or the new earliest offset
 	Bytes   int64
 	GapMs   int64
-	Node    base.NodeID // the node, or the successor's leader
-	Detail  string      // settings that changed, a node's state, a producer's name
+	Node    base.NodeID    // the node, or the successor's leader
+	Detail  string         // settings that changed, a node's state, a producer's name
+	Holders []base.Replica // RANGE_TRIMMED, TOPIC_DELETED: who may hold what went
 }

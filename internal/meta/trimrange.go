@@ -38,6 +38,7 @@ func (a *applier) trimRange(cmd *TrimRange) TrimResult {
 	for _, seg := range r.Segments[:i+1] {
 		result.Bytes += seg.Bytes
 	}
+	gone := holdersOf(r.Segments[:i+1])
 	t = t.clone()
 	t.Version++
 	r = t.own(r.ID)
@@ -46,7 +47,7 @@ func (a *applier) trimRange(cmd *TrimRange) TrimResult {
 	s.put(t)
 	a.emit(Event{
 		Type: EventRangeTrimmed, Topic: t.ID, Name: t.Name, Range: r.ID, Segment: through.ID,
-		Cause: cmd.Cause, Offset: through.End, Bytes: result.Bytes,
+		Cause: cmd.Cause, Offset: through.End, Bytes: result.Bytes, Holders: gone,
 	})
 	return result
 }

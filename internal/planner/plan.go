@@ -19,6 +19,7 @@ type RollRequest struct {
 	Epoch        base.Epoch
 	End          int64
 	Cause        base.Cause
+	Late         []base.NodeID // followers that it waited for in vain
 	Bytes        int64
 	LastAppendMs int64
 	FrozenMs     int64 // when it stopped acking; 0 when it still can

@@ -1,0 +1,226 @@
+package coord
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/planner"
+	"github.com/eastguard/eastguard/internal/topology"
+)
+
+// Shards is where commands go and committed state comes from: *shard.Host.
+type Shards interface {
+	Propose(ctx context.Context, shard base.ShardID, cmd meta.Command) (meta.Result, error)
+	View(ctx context.Context, shard base.ShardID, fn func(*meta.State) error) error
+	ShardOf(topicName string) base.ShardID
+}
+
+// Nodes carries orders to nodes, this one included, and their answers back: to dataplane.Plane, or over the network.
+// Both may return fewer answers than were asked for; the rest is asked again.
+type Nodes interface {
+	Tell(ctx context.Context, node base.NodeID, orders meta.Orders) ([]meta.Confirmation, error)
+	Fence(ctx context.Context, node base.NodeID, requests []meta.FenceRequest) ([]meta.FenceAnswer, error)
+}
+
+// Options say whom a Coord works with. Zero values get the defaults named here.
+type Options struct {
+	Shards Shards
+	Nodes  Nodes
+	View   func() topology.View // what is known of the nodes now
+	Limits meta.Limits          // the brokers' defaults for segments: 1 GiB, 1 h
+	Rand   io.Reader            // crypto/rand.Reader
+	Logger *slog.Logger
+
+	TellTimeout    time.Duration // for one message of orders: 5 s
+	FenceTimeout   time.Duration // how long a recovery waits for replicas: 200 ms
+	ProposeTimeout time.Duration // 10 s
+	EmptyPerSecond int           // recoveries of segments without records, which nobody waits for: 500
+}
+
+func (o *Options) ensureDefaults() {
+	def(&o.Limits.SegmentBytes, 1<<30)
+	def(&o.Limits.SegmentAgeMs, time.Hour.Milliseconds())
+	def(&o.TellTimeout, 5*time.Second)
+	def(&o.FenceTimeout, 200*time.Millisecond)
+	def(&o.ProposeTimeout, 10*time.Second)
+	def(&o.EmptyPerSecond, 500)
+	if o.Rand == nil {
+		o.Rand = rand.Reader
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+func def[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// Coord is this node's coordinators.
+type Coord struct {
+	o       Options
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	loops  map[base.ShardID]*loop
+	homes  map[base.TopicID]base.ShardID // of the topics of led shards
+}
+
+// New makes a Coord that leads nothing yet.
+func New(o Options) *Coord {
+	o.ensureDefaults()
+	c := &Coord{o: o, loops: make(map[base.ShardID]*loop), homes: make(map[base.TopicID]base.ShardID)}
+	c.ctx, c.cancel = context.WithCancelCause(context.Background())
+	return c
+}
+
+var (
+	errClosing = base.Errorf(base.CodeShuttingDown, "coordinate", "the node is stopping")
+	errDeposed = base.Errorf(base.CodeNotLeader, "coordinate", "the shard's leadership is lost")
+)
+
+// Close ends all loops and waits for them. It may be called twice.
+func (c *Coord) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.cancel(errClosing)
+	c.running.Wait()
+	return nil
+}
+
+// Lead is shard.Options.OnLead: a loop begins when the shard serves, and ends with the leadership. It does not block.
+func (c *Coord) Lead(shard base.ShardID, leading bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old := c.loops[shard]; old != nil {
+		old.cancel(errDeposed)
+		delete(c.loops, shard)
+		for id, home := range c.homes {
+			if home == shard {
+				delete(c.homes, id)
+			}
+		}
+	}
+	if !leading || c.closed {
+		return
+	}
+	l := newLoop(c, shard)
+	c.loops[shard] = l
+	c.running.Go(l.run)
+}
+
+// Applied is shard.Options.OnApply. It notes what changed for the loop and does not block.
+func (c *Coord) Applied(shard base.ShardID, events []meta.Event) {
+	c.mu.Lock()
+	l := c.loops[shard]
+	if l != nil {
+		for i := range events {
+			switch e := &events[i]; e.Type {
+			case meta.EventTopicCreated:
+				c.homes[e.Topic] = shard
+			case meta.EventTopicDeleted:
+				delete(c.homes, e.Topic)
+			}
+		}
+	}
+	c.mu.Unlock()
+	if l != nil {
+		l.inbox.note(events)
+	}
+}
+
+// adopt records the topics that a new loop found in its shard.
+func (c *Coord) adopt(l *loop, topics []base.TopicID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.loops[l.shard] != l {
+		return
+	}
+	for _, id := range topics {
+		c.homes[id] = l.shard
+	}
+}
+
+// RollRequest is a leader's wish to end its segment. An End below 0 means that the node held the segment before it
+// last started, so that its end is to be found by fencing the replicas.
+type RollRequest = planner.RollRequest
+
+// RequestRoll seals a segment and returns the range's active one as committed: its base is the committed end. Asking
+// again is safe; whoever lost a race gets what won. Errors are retryable but for CodeTopicNotFound.
+func (c *Coord) RequestRoll(ctx context.Context, req RollRequest) (meta.Assignment, error) {
+	c.mu.Lock()
+	l := c.loops[c.homes[req.Ref.Topic]]
+	if _, known := c.homes[req.Ref.Topic]; !known {
+		l = nil
+	}
+	leading := len(c.loops)
+	c.mu.Unlock()
+	if l == nil {
+		return meta.Assignment{}, base.Errorf(base.CodeNoLeader, "roll segment", "none of the %d shards led here has topic %s", leading, req.Ref.Topic)
+	}
+	return l.inbox.ask(ctx, req)
+}
+
+// TopicRequest is a wish for a new topic. Its ids are made up when they are zero.
+type TopicRequest = planner.TopicRequest
+
+// CreateTopic places and commits a new topic. The sentences say where its segments go, and why; they are there also
+// when it is refused for want of nodes.
+func (c *Coord) CreateTopic(ctx context.Context, req TopicRequest) (meta.Result, []string, error) {
+	for _, id := range []*base.UUID{&req.ID, &req.RequestID} {
+		if id.IsZero() {
+			fresh, err := base.NewUUID(c.o.Rand)
+			if err != nil {
+				return meta.Result{}, nil, base.Wrap(base.CodeInternal, "create topic", err)
+			}
+			*id = fresh
+		}
+	}
+	cmd, explain, err := planner.CreateTopic(req, c.o.View(), newRand(), time.Now().UnixMilli())
+	if err != nil {
+		return meta.Result{}, explain, err
+	}
+	result, err := c.o.Shards.Propose(ctx, c.o.Shards.ShardOf(req.Name), cmd)
+	if err == nil {
+		err = result.Err("create topic")
+	}
+	return result, explain, err
+}
+
+func newRand() *mathrand.Rand {
+	return mathrand.New(mathrand.NewPCG(mathrand.Uint64(), mathrand.Uint64()))
+}
+
+// Status is a moment's figures of one loop.
+type Status struct {
+	Shard      base.ShardID
+	Untold     int // orders that nodes have not confirmed
+	Recoveries int // segments that wait for a seal
+	Waiting    int // callers of RequestRoll
+	Due        int // topics with a retention date
+}
+
+// Status lists the loops of this node.
+func (c *Coord) Status() []Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]Status, 0, len(c.loops))
+	for _, l := range c.loops {
+		list = append(list, l.inbox.status(l.shard))
+	}
+	return list
+}

@@ -1,0 +1,21 @@
+// Package coord runs the coordinators: one loop for each shard that this node leads. A loop observes (what its shard
+// applied, what leaders ask, what nodes confirm, the clock), plans with the pure planner, proposes to its shard, and
+// tells nodes what was committed until they confirm it.
+//
+// The nouns: a Coord owns the loops; a loop owns everything about its shard and shares nothing; its inbox is the one
+// place where other goroutines reach it; an outbox a node holds what that node has not confirmed; the agenda says
+// which topic's retention is due when; a recovery is a segment whose leader cannot go on.
+//
+// One operation: a leader freezes its segment and calls RequestRoll. The request lands in the loop's inbox with
+// others; one plan gives all of them replica sets; one command commits them; each caller gets its successor's
+// assignment, and the shard's event puts the same into the outboxes, so that it arrives even if the answer is lost.
+//
+// What is not obvious:
+//
+//   - Nothing here is durable and nothing needs to be. A new loop tells every node everything it holds, which nodes
+//     confirm from what they have, and finds out by that which segments need a recovery.
+//   - Orders are derived from the committed state at the moment they are sent, never stored: what changed meanwhile is
+//     sent as it is now. Versions let the node ignore what is older.
+//   - Two lanes go to each node. What just happened does not queue behind the thousands of segments told at start.
+//   - Nothing is scanned on a timer. Idle topics cost nothing: the agenda knows the next due time.
+package coord

@@ -1,0 +1,288 @@
+package coord
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+)
+
+// lane is one of the two streams of orders to a node.
+type lane int
+
+// What just happened goes urgent; what is told because the loop is new, or again, goes in the background.
+const (
+	urgent lane = iota
+	background
+	lanes
+)
+
+// maxOrders is how many orders one message carries.
+const maxOrders = 512
+
+// outbox is what one node has not confirmed. Orders are kept by name only and made when they are sent.
+type outbox struct {
+	node  base.NodeID
+	lanes [lanes]pile
+}
+
+// pile is one lane: what waits, and what is under way (at most one message).
+type pile struct {
+	waiting orderSet
+	flying  orderSet
+	busy    bool
+	retryAt time.Time // after a failure; what waits is held back until then
+	fails   int
+}
+
+// orderSet names orders.
+type orderSet struct {
+	segments map[base.SegmentID]base.RangeRef
+	trims    map[base.RangeRef]bool
+	deletes  map[base.TopicID]base.Replica
+}
+
+func (s *orderSet) len() int { return len(s.segments) + len(s.trims) + len(s.deletes) }
+
+func (b *outbox) len() int {
+	n := 0
+	for i := range b.lanes {
+		n += b.lanes[i].waiting.len() + b.lanes[i].flying.len()
+	}
+	return n
+}
+
+func (l *loop) outbox(node base.NodeID) *outbox {
+	b := l.outboxes[node]
+	if b == nil {
+		b = &outbox{node: node}
+		l.outboxes[node] = b
+	}
+	return b
+}
+
+// file puts a segment into the outboxes of its replicas.
+func (l *loop) file(ref base.RangeRef, seg *meta.Segment, on lane) {
+	for _, r := range seg.Replicas {
+		b := l.outbox(r.Node)
+		if !b.holds(seg.ID) {
+			l.untold[seg.ID]++
+		}
+		put(&b.lanes[on].waiting.segments, seg.ID, ref)
+	}
+}
+
+// holds reports whether the segment is in the outbox already.
+func (b *outbox) holds(id base.SegmentID) bool {
+	for i := range b.lanes {
+		if _, ok := b.lanes[i].waiting.segments[id]; ok {
+			return true
+		}
+		if _, ok := b.lanes[i].flying.segments[id]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *loop) fileTrim(ref base.RangeRef, holders []base.Replica, on lane) {
+	for _, r := range holders {
+		put(&l.outbox(r.Node).lanes[on].waiting.trims, ref, true)
+	}
+}
+
+func (l *loop) fileDelete(tomb *meta.Tombstone, on lane) {
+	for _, r := range tomb.Waiting {
+		put(&l.outbox(r.Node).lanes[on].waiting.deletes, tomb.Topic, r)
+	}
+}
+
+// tell sends what waits: at most one message a lane and node at a time, so that two of the same lane cannot overtake
+// each other.
+func (l *loop) tell(now time.Time) {
+	for _, b := range l.outboxes {
+		for i := range b.lanes {
+			p := &b.lanes[i]
+			if p.busy || p.waiting.len() == 0 {
+				continue
+			}
+			if now.Before(p.retryAt) {
+				l.lookAgain(p.retryAt)
+				continue
+			}
+			l.send(b, lane(i), now)
+		}
+	}
+}
+
+// send makes a message of what waits, as it is committed now, and sends it on a goroutine of its own.
+func (l *loop) send(b *outbox, on lane, now time.Time) {
+	p := &b.lanes[on]
+	p.load(maxOrders)
+	orders, err := l.orders(b, &p.flying)
+	if err != nil {
+		p.giveBack(now)
+		l.lookAgain(p.retryAt)
+		return
+	}
+	if orders.Len() == 0 {
+		return
+	}
+	p.busy = true
+	l.coord.running.Go(func() {
+		ctx, cancel := context.WithTimeout(l.ctx, l.coord.o.TellTimeout)
+		defer cancel()
+		confirmed, err := l.coord.o.Nodes.Tell(ctx, b.node, orders)
+		l.inbox.deliver(func(in *letters) {
+			in.told = append(in.told, told{node: b.node, lane: on, orders: orders, confirmed: confirmed, err: err})
+		})
+	})
+}
+
+// load moves up to n orders from waiting to flying.
+func (p *pile) load(n int) {
+	move(&p.flying.segments, p.waiting.segments, &n)
+	move(&p.flying.trims, p.waiting.trims, &n)
+	move(&p.flying.deletes, p.waiting.deletes, &n)
+	if p.waiting.len() == 0 {
+		p.waiting = orderSet{} // gives the memory of a large start back
+	}
+}
+
+func move[K comparable, V any](to *map[K]V, from map[K]V, n *int) {
+	for k, v := range from {
+		if *n == 0 {
+			return
+		}
+		*n--
+		put(to, k, v)
+		delete(from, k)
+	}
+}
+
+// giveBack returns what was under way to what waits, to be sent again later.
+func (p *pile) giveBack(now time.Time) {
+	n := p.flying.len()
+	move(&p.waiting.segments, p.flying.segments, &n)
+	move(&p.waiting.trims, p.flying.trims, &n)
+	move(&p.waiting.deletes, p.flying.deletes, &n)
+	p.flying = orderSet{}
+	p.fails = min(p.fails+1, 6)
+	p.retryAt = now.Add(100 * time.Millisecond << (p.fails - 1)) // 100 ms to 3.2 s
+}
+
+// orders derives the message from the committed state. What the state does not hold any more needs no telling.
+func (l *loop) orders(b *outbox, set *orderSet) (meta.Orders, error) {
+	var o meta.Orders
+	var vanished []base.SegmentID
+	err := l.view(func(s *meta.State) error {
+		for id, ref := range set.segments {
+			t := s.Topic(ref.Topic)
+			seg := find(s, ref, id)
+			if seg == nil || !slices.ContainsFunc(seg.Replicas, func(r base.Replica) bool { return r.Node == b.node }) {
+				vanished = append(vanished, id)
+				continue
+			}
+			o.Assignments = append(o.Assignments, t.Assignment(t.Range(ref.Range), seg, l.coord.o.Limits))
+		}
+		for ref := range set.trims {
+			t := s.Topic(ref.Topic)
+			if t == nil || t.Range(ref.Range) == nil {
+				delete(set.trims, ref)
+				continue
+			}
+			r := t.Range(ref.Range)
+			o.Trims = append(o.Trims, meta.Trim{Ref: ref, Earliest: r.TrimmedTo, Version: r.TrimVersion})
+		}
+		for id := range set.deletes {
+			if s.Tombstone(id) == nil {
+				delete(set.deletes, id)
+				continue
+			}
+			o.Deletes = append(o.Deletes, id)
+		}
+		return nil
+	})
+	if err != nil {
+		return meta.Orders{}, err
+	}
+	for _, id := range vanished {
+		delete(set.segments, id)
+		l.confirmed(b, id)
+	}
+	// In the order in which they were opened: a node seals what came before an active segment when it is told of that.
+	slices.SortFunc(o.Assignments, func(x, y meta.Assignment) int {
+		if x.Ref == y.Ref {
+			return int(x.Epoch) - int(y.Epoch)
+		}
+		return slices.Compare(x.Ref.Topic[:], y.Ref.Topic[:])
+	})
+	return o, nil
+}
+
+// confirmed counts down who has not confirmed a segment, unless it was filed again meanwhile.
+func (l *loop) confirmed(b *outbox, id base.SegmentID) {
+	if b.holds(id) {
+		return
+	}
+	if l.untold[id]--; l.untold[id] <= 0 {
+		delete(l.untold, id)
+	}
+}
+
+// told is a node's answer to one message.
+type told struct {
+	node      base.NodeID
+	lane      lane
+	orders    meta.Orders
+	confirmed []meta.Confirmation
+	err       error
+}
+
+func (l *loop) onTold(t told, now time.Time) {
+	b := l.outbox(t.node)
+	p := &b.lanes[t.lane]
+	p.busy = false
+	epochs := make(map[base.SegmentID]*meta.Assignment, len(t.orders.Assignments))
+	for i := range t.orders.Assignments {
+		epochs[t.orders.Assignments[i].Segment] = &t.orders.Assignments[i]
+	}
+	for i := range t.confirmed {
+		l.onConfirmation(b, p, &t.confirmed[i], epochs[t.confirmed[i].Segment], now)
+	}
+	if p.flying.len() == 0 {
+		p.fails, p.retryAt = 0, time.Time{}
+		return
+	}
+	if t.err != nil {
+		l.coord.o.Logger.Warn("node has not confirmed its orders", "node", string(t.node), "orders", p.flying.len(), "error", t.err)
+	}
+	p.giveBack(now)
+}
+
+func (l *loop) onConfirmation(b *outbox, p *pile, c *meta.Confirmation, asg *meta.Assignment, now time.Time) {
+	if c.Status == meta.StatusFailed {
+		l.coord.o.Logger.Debug("order not carried out", "node", string(b.node), "range", c.Ref.String(), "segment", c.Segment.String(), "reason", c.Message)
+		return // stays under way, and is given back
+	}
+	switch c.Kind {
+	case meta.ConfirmSegment:
+		if _, ok := p.flying.segments[c.Segment]; !ok || asg == nil || c.Version < asg.Version {
+			return
+		}
+		delete(p.flying.segments, c.Segment)
+		l.confirmed(b, c.Segment)
+		if c.Status == meta.StatusFenced {
+			l.recover.found(asg, c.Empty, now)
+		}
+	case meta.ConfirmTrim:
+		delete(p.flying.trims, c.Ref)
+	case meta.ConfirmDelete:
+		if replica, ok := p.flying.deletes[c.Ref.Topic]; ok {
+			delete(p.flying.deletes, c.Ref.Topic)
+			l.gone = append(l.gone, meta.TopicGone{Topic: c.Ref.Topic, Replica: replica})
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package shard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/vfs"
+)
+
+// manifest is what a meta directory was bootstrapped as. It is written before the first group is, so that an
+// interrupted bootstrap goes on as the same cluster.
+type manifest struct {
+	Cluster base.ClusterID `json:"cluster"`
+	Shards  int            `json:"shards"`
+	Done    bool           `json:"done"` // every group has its configuration
+}
+
+const manifestName = "groups.json"
+
+func readManifest(fsys vfs.FS, dir string) (manifest, error) {
+	const op = "open shards"
+	var m manifest
+	name := filepath.Join(dir, manifestName)
+	b, err := vfs.ReadFile(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err != nil {
+		return m, base.Wrap(base.CodeInternal, op, err)
+	}
+	if err := json.Unmarshal(b, &m); err != nil || m.Shards < 1 || m.Shards > MaxShards || m.Shards&(m.Shards-1) != 0 {
+		return m, base.Errorf(base.CodeCorruptData, op, "%s is damaged", name).WithHint("restore the meta directory, or give the node up for a new one")
+	}
+	return m, nil
+}
+
+func (m manifest) write(fsys vfs.FS, dir string) error {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return vfs.WriteFileAtomic(fsys, filepath.Join(dir, manifestName), append(b, '\n'), 0o600)
+}
+
+// Cluster is the id this directory was bootstrapped with; zero when it never was.
+func (h *Host) Cluster() base.ClusterID { return h.manifest.Cluster }
+
+// Bootstrapped reports whether the groups exist.
+func (h *Host) Bootstrapped() bool { return h.manifest.Done }
+
+// Bootstrap makes this node the only voter of every shard of a new cluster, once. An interrupted bootstrap is
+// completed by the next call, under the id it began with, which is the one returned. It returns when all shards serve.
+func (h *Host) Bootstrap(ctx context.Context, cluster base.ClusterID) (base.ClusterID, error) {
+	const op = "bootstrap"
+	if h.manifest.Cluster.IsZero() {
+		m := manifest{Cluster: cluster, Shards: h.manifest.Shards}
+		if err := m.write(h.o.FS, h.o.Dir); err != nil {
+			return base.ClusterID{}, base.Wrap(base.CodeInternal, op, err)
+		}
+		h.manifest = m
+	}
+	err := h.each(func(g *group) error {
+		if err := g.bootstrap(ctx); err != nil {
+			return err
+		}
+		return g.lead(ctx)
+	})
+	if err != nil {
+		return base.ClusterID{}, base.Wrap(base.CodeInternal, op, err)
+	}
+	r, err := h.Propose(ctx, base.RootShard, meta.Command{InitCluster: &meta.InitCluster{Cluster: h.manifest.Cluster}})
+	if err == nil {
+		err = r.Err(op)
+	}
+	if err != nil {
+		return base.ClusterID{}, err
+	}
+	h.manifest.Done = true
+	if err := h.manifest.write(h.o.FS, h.o.Dir); err != nil {
+		return base.ClusterID{}, base.Wrap(base.CodeInternal, op, err)
+	}
+	return h.manifest.Cluster, nil
+}
+
+// bootstrap writes the group's first configuration: this node alone. One that has a configuration keeps it.
+func (g *group) bootstrap(ctx context.Context) error {
+	if g.configured() {
+		return nil
+	}
+	future := g.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{{
+		Suffrage: raft.Voter, ID: g.serverID, Address: g.transport.LocalAddr(),
+	}}})
+	return wait(ctx, future)
+}
+
+// wait is future.Error with a way out: the future of a group that has stopped never comes.
+func wait(ctx context.Context, future raft.Future) error {
+	done := make(chan error, 1)
+	go func() { done <- future.Error() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,22 @@
+// Package shard hosts this node's replicas of the metadata shards: many Raft groups on one log, with a meta.State as
+// the state machine of each. hashicorp/raft lives here and its types go no further.
+//
+// The nouns: a Host owns the shared log and the groups; a group is one replica (the raft instance, its fsm, a watcher
+// of its leadership); the sharedLog is one internal/wal for the entries, terms and votes of all groups, with a logTail
+// in memory for each; a snapshotStore keeps a group's last two snapshots.
+//
+// One operation: Propose encodes the command and hands it to the group's raft instance; many callers at once become
+// one batch. The batch, and those of other groups at that moment, become one commit of the shared log: one fsync. Once
+// committed, fsm applies it to the meta.State, answers the callers, and tells OnApply which topics changed.
+//
+// What is not obvious:
+//
+//   - A fresh read (View) asks raft to verify its leadership, it relies on no lease. A leader serves nothing before a
+//     barrier of its own term, so that all it inherited is applied.
+//   - Terms and votes are durable before raft goes on. When the log cannot be written the process must end: OnFatal is
+//     called and the group's goroutine stops where it stands, since raft would panic on the error.
+//   - What a group needs for the older of its two snapshots stays in the log, so that losing the newer one costs
+//     nothing. A snapshot that the log does not reach is an error at start, never a silent gap.
+//   - A group that is rarely written would pin the oldest file of the log: its tail is copied forward instead.
+//   - A single voter does not wait for an election timeout: it is told TimeoutNow as soon as it has started.
+package shard

@@ -1,0 +1,243 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/eastguard/eastguard/internal/base"
+)
+
+// Raft's timers (DESIGN 6.1). They cost idle time and decide nothing that matters here: a lone voter elects itself at
+// once, and the failover of many is driven by the connections.
+const (
+	heartbeatTimeout = 4 * time.Second
+	leaseTimeout     = 2 * time.Second
+	commitTimeout    = 2 * time.Second
+	applyBatch       = 256 // commands that may share a batch
+	trailingLogs     = 256 // kept behind a snapshot, for followers that are a little late
+	never            = 1000 * time.Hour
+)
+
+// group is one replica: the raft instance of one shard and what stands around it.
+type group struct {
+	host      *Host
+	id        base.ShardID
+	serverID  raft.ServerID
+	fsm       *fsm
+	log       *logTail
+	snapshots *snapshotStore
+	transport *transport
+	raft      *raft.Raft
+	notify    chan bool // raft's word on our leadership
+	watching  sync.WaitGroup
+
+	readyTerm atomic.Uint64 // the term in which this replica serves as leader; 0: it does not
+	changed   chan struct{} // capacity 1: readyTerm has changed
+	verifier  verifier
+}
+
+func newGroup(h *Host, id base.ShardID) (*group, error) {
+	g := &group{
+		host: h, id: id, serverID: raft.ServerID(h.o.Meta.String()),
+		notify: make(chan bool, 1), changed: make(chan struct{}, 1),
+	}
+	var err error
+	g.snapshots, err = openSnapshotStore(h.o.FS, filepath.Join(h.o.Dir, "snapshots", id.String()), h.o.Logger)
+	if err != nil {
+		return nil, fmt.Errorf("shard %s: %w", id, err)
+	}
+	g.log = h.log.tail(id)
+	if err := g.checkReach(); err != nil {
+		return nil, err
+	}
+	g.log.keepFrom(g.snapshots.olderIndex())
+	g.snapshots.older = g.log.keepFrom
+	g.fsm = newFSM(g, h.manifest.Shards)
+	g.transport = newTransport(raft.ServerAddress(g.serverID))
+	return g, nil
+}
+
+// checkReach refuses a log that does not continue the snapshot: raft would find the gap only when it needs the entry,
+// and panic.
+func (g *group) checkReach() error {
+	snapshot := g.snapshots.newestIndex()
+	first, _ := g.log.FirstIndex()
+	if first > snapshot+1 {
+		return base.Errorf(base.CodeCorruptData, "open shard", "shard %s: the log begins at %d, but the newest readable snapshot ends at %d", g.id, first, snapshot).
+			WithHint("the snapshots in %s are damaged: restore the meta directory, or give the node up for a new one", g.snapshots.dir)
+	}
+	return nil
+}
+
+func (g *group) start(ctx context.Context) error {
+	r, err := raft.NewRaft(g.config(), g.fsm, g.log, g.log, g.snapshots, g.transport)
+	if err != nil {
+		return base.Wrap(base.CodeCorruptData, "start shard "+g.id.String(), err)
+	}
+	g.raft = r
+	g.watching.Go(func() { g.watch(ctx) })
+	return nil
+}
+
+func (g *group) config() *raft.Config {
+	c := raft.DefaultConfig()
+	c.LocalID = g.serverID
+	c.HeartbeatTimeout, c.ElectionTimeout = heartbeatTimeout, heartbeatTimeout
+	c.LeaderLeaseTimeout, c.CommitTimeout = leaseTimeout, commitTimeout
+	c.MaxAppendEntries, c.BatchApplyCh = applyBatch, true
+	c.TrailingLogs = trailingLogs
+	// Snapshots are the host's business: two at a time, when the log has grown, not when a timer fires.
+	c.SnapshotInterval, c.SnapshotThreshold = never, 1<<62
+	c.ShutdownOnRemove = false
+	c.NoLegacyTelemetry = true
+	c.NotifyCh = g.notify
+	c.Logger = newLogger(g.host.o.Logger.With("shard", g.id.String()))
+	return c
+}
+
+// watch turns raft's word on leadership into ours: ready only after a barrier, so that whatever earlier terms
+// committed is applied before anything is served.
+func (g *group) watch(ctx context.Context) {
+	serving := false
+	stop := func() {
+		if serving {
+			serving = false
+			g.setReady(0)
+			g.host.o.OnLead(g.id, false)
+		}
+	}
+	defer stop()
+	for {
+		select {
+		case leading, open := <-g.notify:
+			stop()
+			if !open {
+				return
+			}
+			if !leading {
+				continue
+			}
+			if term := g.raft.CurrentTerm(); g.barrier() == nil && g.raft.CurrentTerm() == term {
+				serving = true
+				g.setReady(term)
+				g.host.o.OnLead(g.id, true)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (g *group) barrier() error { return g.raft.Barrier(0).Error() }
+
+func (g *group) setReady(term uint64) {
+	g.readyTerm.Store(term)
+	select {
+	case g.changed <- struct{}{}:
+	default:
+	}
+}
+
+// configured reports whether the group has members.
+func (g *group) configured() bool {
+	f := g.raft.GetConfiguration()
+	return f.Error() == nil && len(f.Configuration().Servers) > 0
+}
+
+// electsItself reports whether this replica is the only voter, so that nobody needs to be asked.
+func (g *group) electsItself() bool {
+	f := g.raft.GetConfiguration()
+	if f.Error() != nil {
+		return false
+	}
+	voters := 0
+	ours := false
+	for _, s := range f.Configuration().Servers {
+		if s.Suffrage == raft.Voter {
+			voters++
+			ours = ours || s.ID == g.serverID
+		}
+	}
+	return voters == 1 && ours
+}
+
+// lead makes the only voter leader now instead of after the election timeout, and waits until it serves.
+func (g *group) lead(ctx context.Context) error {
+	if err := g.transport.timeoutNow(ctx); err != nil {
+		return err
+	}
+	for g.readyTerm.Load() == 0 {
+		select {
+		case <-g.changed:
+		case <-ctx.Done():
+			return base.Wrap(base.CodeTimeout, "lead shard "+g.id.String(), context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// close detaches the group from the transport first: raft answers what is in its channel while it shuts down.
+func (g *group) close() error {
+	if g.raft == nil {
+		return nil
+	}
+	g.transport.close()
+	err := g.raft.Shutdown().Error()
+	close(g.notify) // raft has stopped, so nobody sends any more
+	g.watching.Wait()
+	if errors.Is(err, raft.ErrRaftShutdown) {
+		return nil
+	}
+	return err
+}
+
+func (g *group) status() Status {
+	s := Status{ID: g.id, Topics: g.fsm.topics()}
+	if g.raft == nil {
+		s.State = "stopped"
+		return s
+	}
+	s.State = stateName(g.raft.State())
+	s.Term, s.Commit, s.Applied = g.raft.CurrentTerm(), g.raft.CommitIndex(), g.raft.AppliedIndex()
+	s.Ready = g.readyTerm.Load() != 0
+	if _, leader := g.raft.LeaderWithID(); leader != "" {
+		s.Leader = g.nodeOf(leader)
+	}
+	if f := g.raft.GetConfiguration(); f.Error() == nil {
+		for _, server := range f.Configuration().Servers {
+			if server.Suffrage == raft.Voter {
+				s.Voters = append(s.Voters, g.nodeOf(server.ID))
+			}
+		}
+	}
+	return s
+}
+
+// nodeOf names the node behind a server id. Other nodes' ids are known to the root shard, once there are any.
+func (g *group) nodeOf(id raft.ServerID) base.NodeID {
+	if id == g.serverID {
+		return g.host.o.Node
+	}
+	return base.NodeID(id)
+}
+
+func stateName(s raft.RaftState) string {
+	switch s {
+	case raft.Follower:
+		return "follower"
+	case raft.Candidate:
+		return "candidate"
+	case raft.Leader:
+		return "leader"
+	case raft.Shutdown:
+		return "shutdown"
+	}
+	return "unknown"
+}

@@ -1,0 +1,89 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+)
+
+// Propose has one command committed and applied, and returns what came of it. A refusal by the state machine is a
+// Result with a code, not an error. An error's outcome says whether the command may still take effect: after a
+// timeout, a lost leadership or a shutdown that is unknown, and only a command with a request id is safe to repeat.
+func (h *Host) Propose(ctx context.Context, shard base.ShardID, cmd meta.Command) (meta.Result, error) {
+	const op = "propose"
+	g, err := h.group(shard)
+	if err != nil {
+		return meta.Result{}, err
+	}
+	if cmd.TimeMs == 0 {
+		cmd.TimeMs = time.Now().UnixMilli()
+	}
+	b, err := meta.EncodeCommand(&cmd)
+	if err != nil {
+		return meta.Result{}, base.Wrap(base.CodeInvalidArgument, op, err)
+	}
+	select {
+	case h.inFlight <- struct{}{}:
+		defer func() { <-h.inFlight }()
+	default:
+		return meta.Result{}, base.Errorf(base.CodeBusy, op, "%d commands are being committed already", cap(h.inFlight))
+	}
+	return g.propose(ctx, b)
+}
+
+// applied is what the fsm answers a proposal with.
+type applied struct {
+	result meta.Result
+	err    error // the entry could not be decoded
+}
+
+func (g *group) propose(ctx context.Context, command []byte) (meta.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return meta.Result{}, base.Wrap(base.CodeCanceled, "propose", err)
+	}
+	if g.raft == nil || g.readyTerm.Load() == 0 {
+		return meta.Result{}, g.notLeader("propose")
+	}
+	future := g.raft.Apply(command, 0)
+	if err := wait(ctx, future); err != nil {
+		return meta.Result{}, g.outcome(ctx, err)
+	}
+	a, ok := future.Response().(applied)
+	if !ok {
+		return meta.Result{}, base.Errorf(base.CodeInternal, "propose", "unexpected answer %T", future.Response())
+	}
+	return a.result, a.err
+}
+
+// outcome classifies raft's errors by what they say about the command.
+func (g *group) outcome(ctx context.Context, err error) error {
+	const op = "propose"
+	unknown := func(code base.Code) error { return base.Wrap(code, op, err).WithOutcome(base.Unknown) }
+	switch {
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return g.notLeader(op) // refused before it entered the log
+	case errors.Is(err, raft.ErrAbortedByRestore):
+		return base.Wrap(base.CodeBusy, op, err)
+	case ctx.Err() != nil:
+		return unknown(base.CodeTimeout)
+	case errors.Is(err, raft.ErrRaftShutdown):
+		return unknown(base.CodeShuttingDown)
+	}
+	return unknown(base.CodeNoLeader) // ErrLeadershipLost, ErrEnqueueTimeout, an error of the log
+}
+
+// notLeader names the leader, where one is known.
+func (g *group) notLeader(op string) error {
+	if g.raft != nil {
+		if _, id := g.raft.LeaderWithID(); id != "" && id != g.serverID {
+			node := g.nodeOf(id)
+			return base.Errorf(base.CodeNotLeader, op, "shard %s is led by node %s", g.id, node).WithRedirect(base.Redirect{Node: node})
+		}
+	}
+	return base.Errorf(base.CodeNoLeader, op, "shard %s has no leader", g.id)
+}

@@ -1,0 +1,97 @@
+package shard
+
+import (
+	"context"
+	"sync"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+)
+
+// View calls fn with a state that holds every command answered before View was called. fn runs under the group's
+// read lock: it must be quick and must not keep the State (Topics and Nodes it may keep, they are immutable).
+//
+// It is fresh by proof, not by a lease: the barrier at the beginning of our term covers what earlier leaders
+// answered, our own answers are given after applying, and a majority confirms that nobody leads a later term.
+func (h *Host) View(ctx context.Context, shard base.ShardID, fn func(*meta.State) error) error {
+	g, err := h.group(shard)
+	if err != nil {
+		return err
+	}
+	return g.view(ctx, fn)
+}
+
+// ViewStale calls fn with whatever this replica has applied, for what may lag: lists, status, hints.
+func (h *Host) ViewStale(shard base.ShardID, fn func(*meta.State) error) error {
+	g, err := h.group(shard)
+	if err != nil {
+		return err
+	}
+	return g.fsm.view(fn)
+}
+
+func (g *group) view(ctx context.Context, fn func(*meta.State) error) error {
+	term := g.readyTerm.Load()
+	if term == 0 {
+		return g.notLeader("read shard")
+	}
+	if err := g.verifier.verify(ctx, func() error { return g.raft.VerifyLeader().Error() }); err != nil {
+		if ctx.Err() != nil {
+			return base.Wrap(base.CodeTimeout, "read shard", context.Cause(ctx))
+		}
+		return g.notLeader("read shard")
+	}
+	// Verified, but in which term? One that began since term has not had its barrier.
+	if g.raft.CurrentTerm() != term {
+		return g.notLeader("read shard")
+	}
+	return g.fsm.view(fn)
+}
+
+// verifier makes one round of asking the others serve everybody who came before it began. Its goroutine lives only
+// while somebody waits.
+type verifier struct {
+	mu      sync.Mutex
+	running bool
+	next    *round
+}
+
+type round struct {
+	done chan struct{}
+	err  error // valid once done is closed
+}
+
+// verify joins the next round. It must not join the one under way, which may have been answered before we came.
+func (v *verifier) verify(ctx context.Context, ask func() error) error {
+	v.mu.Lock()
+	if v.next == nil {
+		v.next = &round{done: make(chan struct{})}
+	}
+	mine := v.next
+	if !v.running {
+		v.running = true
+		go v.run(ask)
+	}
+	v.mu.Unlock()
+	select {
+	case <-mine.done:
+		return mine.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (v *verifier) run(ask func() error) {
+	for {
+		v.mu.Lock()
+		r := v.next
+		v.next = nil
+		v.running = r != nil
+		v.mu.Unlock()
+		if r == nil {
+			return
+		}
+		r.err = ask()
+		close(r.done)
+	}
+}
