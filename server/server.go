@@ -1,17 +1,26 @@
 package server
 
 import (
-	"context"
 	"crypto/rand"
 	"io"
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/config"
+	"github.com/eastguard/eastguard/internal/coord"
+	"github.com/eastguard/eastguard/internal/dataplane"
+	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/shard"
+	"github.com/eastguard/eastguard/internal/store"
 	"github.com/eastguard/eastguard/internal/task"
+	"github.com/eastguard/eastguard/internal/telemetry"
+	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/vfs"
+	"github.com/eastguard/eastguard/internal/wire"
 )
 
 // Deps are what a broker takes from its surroundings. Zero fields get the real ones.
@@ -41,26 +50,66 @@ func (d *Deps) ensureDefaults() {
 	}
 }
 
-// Server is one broker.
+// Server is one broker. The fields of each group are set by the step of boot.go that it is named after, before anything
+// that runs later, and not changed afterwards.
 type Server struct {
-	cfg  config.Config
-	deps Deps
+	cfg      config.Config
+	deps     Deps
+	registry *telemetry.Registry
+	journal  *telemetry.Journal
+	metrics  metrics
+	rates    rates
+
+	id         *store.Identity
+	store      *store.Store
+	host       *shard.Host
+	plane      *dataplane.Plane
+	coord      atomic.Pointer[coord.Coord]
+	listener   net.Listener
+	advertised string // host:port of the client port, as others reach it
+	mux        *mux.Server
+	fetchPool  *pool
+	metaPool   *pool
+
+	nodes atomic.Pointer[topology.View] // the root shard's nodes
+	leads struct {
+		sync.Mutex
+		shards map[base.ShardID]struct{} // that this node leads
+	}
+	parked  parkingLot
+	started time.Time
+	closing atomic.Bool
 
 	undo      task.Closer // what Start has done so far
-	started   time.Time
+	tasks     sync.WaitGroup
 	fatal     chan error
 	fatalOnce sync.Once
-	listener  net.Listener
+}
+
+// kinds are the requests that are counted by name.
+var kinds = []wire.Kind{
+	wire.KindHello, wire.KindPing, wire.KindProduce, wire.KindFetch, wire.KindListOffsets, wire.KindProducerState,
+	wire.KindLatestByKey, wire.KindRoute, wire.KindLocate, wire.KindCreateTopic, wire.KindAlterTopic,
+	wire.KindDeleteTopic, wire.KindListTopics, wire.KindDescribeTopic, wire.KindOpenProducer,
+	wire.KindClusterStatus, wire.KindClusterHealth, wire.KindDescribeNode,
 }
 
 // New makes a broker of a configuration. It touches no file and starts nothing.
 func New(cfg config.Config, deps Deps) (*Server, error) {
 	deps.ensureDefaults()
-	return &Server{cfg: cfg, deps: deps, fatal: make(chan error, 1)}, nil
+	r := telemetry.NewRegistry()
+	s := &Server{
+		cfg: cfg, deps: deps, registry: r, journal: telemetry.NewJournal(0), metrics: newMetrics(r, kinds),
+		rates: rates{
+			in:        r.Counter("eastguard_produced_bytes_total", "Bytes of batches acknowledged to clients."),
+			out:       r.Counter("eastguard_fetched_bytes_total", "Bytes of batches sent to clients."),
+			inRecords: r.Counter("eastguard_append_records_total", "Records acknowledged."),
+		},
+		fatal: make(chan error, 1),
+	}
+	s.leads.shards = make(map[base.ShardID]struct{})
+	return s, nil
 }
-
-// Start brings the broker up and returns when it takes requests, or with the first error, everything undone.
-func (s *Server) Start(ctx context.Context) error { return nil }
 
 // Addr is the address of the client listener, once started.
 func (s *Server) Addr() string { return s.listener.Addr().String() }

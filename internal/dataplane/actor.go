@@ -30,18 +30,20 @@ type actor struct {
 	ref   base.RangeRef
 	box   mailbox[event]
 
-	phase   phase
-	current meta.Assignment // the range's newest segment as assigned; zero while unassigned
-	lead    *lead           // the leader of current; nil unless leading, and while retired
-	rest    resting         // what is kept of a leader that was retired
+	phase    phase
+	stranger bool            // counted as one; see maxStrangers
+	current  meta.Assignment // the range's newest segment as assigned; zero while unassigned
+	lead     *lead           // the leader of current; nil unless leading, and while retired
+	rest     resting         // what is kept of a leader that was retired
 
-	waiting  waitQueue
-	confirms []confirm      // whoever waits for current to be open
-	underway base.SegmentID // being made durable; 0 when that failed, so that it is tried again
-	asking   bool           // a roll request is under way
-	askAgain time.Time      // interrupted: not before
-	rolledAt time.Time      // when appends began to wait for a successor; zero when they do not
-	ticking  bool           // in the plane's set of watched actors
+	waiting   waitQueue
+	confirms  []confirm      // whoever waits for current to be open
+	leadWaits []chan error   // AwaitLead; each has room for its answer
+	underway  base.SegmentID // being made durable; 0 when that failed, so that it is tried again
+	asking    bool           // a roll request is under way
+	askAgain  time.Time      // interrupted: not before
+	rolledAt  time.Time      // when appends began to wait for a successor; zero when they do not
+	ticking   bool           // in the plane's set of watched actors
 
 	due atomic.Int64 // unix ms at which a sweep has something to do here, 0 = never; read without the turn
 }
@@ -147,7 +149,7 @@ func (a *actor) settle(now time.Time) {
 
 // busy reports whether the actor has something that time alone can change.
 func (a *actor) busy() bool {
-	return a.waiting.len() > 0 || a.lead != nil && !a.lead.replica.Idle()
+	return a.waiting.len() > 0 || a.phase == unassigned && len(a.leadWaits) > 0 || a.lead != nil && !a.lead.replica.Idle()
 }
 
 // watch puts the actor among those that are ticked. It takes itself out when a tick finds nothing to wait for.

@@ -71,9 +71,7 @@ func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 		l.state.Rollback(asg.Base)
 		rest = resting{lastMs: l.lastMs, cause: l.replica.Cause(), state: l.state}
 	}
-	if a.phase == unassigned {
-		a.plane.adopted()
-	}
+	a.plane.adopted(a)
 	a.current, a.lead, a.rest = asg, nil, rest
 	a.due.Store(0)
 	a.requeue(tail)
@@ -207,6 +205,7 @@ func (a *actor) beginToLead(state *rangestate.State, now time.Time) {
 		a.confirms[i].held()
 	}
 	a.confirms = nil
+	a.tellLeadWaits(nil)
 	if rolled.Sealed != 0 {
 		a.plane.metrics.rolls.Inc()
 		o.OnRoll(rolled)

@@ -39,7 +39,7 @@ func (p *Plane) assign(asg meta.Assignment, reply func(meta.Confirmation)) {
 	c := confirm{version: asg.Version, reply: reply, answer: meta.Confirmation{
 		Kind: meta.ConfirmSegment, Ref: asg.Ref, Segment: asg.Segment, Version: asg.Version,
 	}}
-	a, err := p.actorFor(asg.Ref)
+	a, err := p.actorFor(asg.Ref, false)
 	if err != nil {
 		c.failed(err)
 		return
@@ -144,13 +144,12 @@ func (a *actor) deleted(time.Time) {
 			b.answer(AppendResult{}, err.WithOutcome(base.Unknown))
 		}
 	}
-	if a.phase == unassigned {
-		a.plane.adopted()
-	}
+	a.plane.adopted(a)
 	a.become(gone)
 	a.lead = nil
 	a.due.Store(0)
 	a.failWaiting(err)
+	a.tellLeadWaits(err)
 	for _, c := range a.confirms {
 		c.failed(err)
 	}
@@ -191,9 +190,7 @@ func (p *Plane) fence(r meta.FenceRequest, reply func(meta.FenceAnswer)) {
 			done(store.FenceAnswer{}, err)
 		}
 	}
-	p.mu.RLock()
-	a := p.mu.actors[r.Ref]
-	p.mu.RUnlock()
+	a := p.find(r.Ref)
 	if a == nil {
 		ask(time.Now())
 		return

@@ -204,24 +204,25 @@ func (p *Plane) close() {
 
 // post gives an event to a range's actor, which is made if there is none. Only strangers can be too many.
 func (p *Plane) post(ref base.RangeRef, e event) error {
-	a, err := p.actorFor(ref)
+	a, err := p.actorFor(ref, true)
 	if err == nil {
 		a.box.post(e)
 	}
 	return err
 }
 
-func (p *Plane) actorFor(ref base.RangeRef) (*actor, error) {
+// find returns a range's actor, or nil.
+func (p *Plane) find(ref base.RangeRef) *actor {
 	p.mu.RLock()
-	a := p.mu.actors[ref]
-	p.mu.RUnlock()
-	if a != nil {
-		return a, nil
-	}
-	return p.addStranger(ref)
+	defer p.mu.RUnlock()
+	return p.mu.actors[ref]
 }
 
-func (p *Plane) addStranger(ref base.RangeRef) (*actor, error) {
+// actorFor returns a range's actor, made if there is none. It is a stranger when only a client asks for it.
+func (p *Plane) actorFor(ref base.RangeRef, stranger bool) (*actor, error) {
+	if a := p.find(ref); a != nil {
+		return a, nil
+	}
 	if p.closing.Load() {
 		return nil, base.Errorf(base.CodeShuttingDown, opAppend, "the broker is stopping")
 	}
@@ -233,30 +234,35 @@ func (p *Plane) addStranger(ref base.RangeRef) (*actor, error) {
 	if _, deleted := p.mu.deleted[ref.Topic]; deleted {
 		return nil, base.Errorf(base.CodeTopicNotFound, opAppend, "topic %s was deleted", ref.Topic)
 	}
-	if p.mu.strangers >= maxStrangers {
-		return nil, base.Errorf(base.CodeNotReplica, opAppend, "range %s is not on this node", ref)
-	}
-	p.mu.strangers++
 	a := newActor(p, ref)
+	if stranger {
+		if p.mu.strangers >= maxStrangers {
+			return nil, base.Errorf(base.CodeNotReplica, opAppend, "range %s is not on this node", ref)
+		}
+		a.stranger = true
+		p.mu.strangers++
+	}
 	p.mu.actors[ref] = a
 	return a, nil
 }
 
-// adopted says that an actor is no stranger any more.
-func (p *Plane) adopted() {
+// adopted says, in an actor's turn, that it is no stranger any more.
+func (p *Plane) adopted(a *actor) {
+	if !a.stranger {
+		return
+	}
+	a.stranger = false
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.strangers--
 }
 
 // remove forgets an actor, in its own turn. Events that reach it later are passed on; see actor.on.
-func (p *Plane) remove(a *actor, stranger bool) {
+func (p *Plane) remove(a *actor) {
+	p.adopted(a)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.mu.actors, a.ref)
-	if stranger {
-		p.mu.strangers--
-	}
 }
 
 func (p *Plane) all() []*actor {

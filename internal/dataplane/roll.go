@@ -20,6 +20,7 @@ type RollRequest struct {
 	Late         []base.NodeID
 	Bytes        int64
 	LastAppendMs int64
+	FrozenMs     int64 // when appends began to wait
 }
 
 // startRoll begins a planned roll: drain, freeze, ask. Appends wait from here until the successor is open.
@@ -43,7 +44,7 @@ func (a *actor) askRoll(r replica.Roll, now time.Time) {
 	l := a.lead
 	a.ask(RollRequest{
 		Ref: a.ref, Segment: l.seg, Epoch: l.epoch, End: r.End, Cause: r.Cause, Late: r.Late,
-		Bytes: l.bytes, LastAppendMs: l.lastMs,
+		Bytes: l.bytes, LastAppendMs: l.lastMs, FrozenMs: a.rolledAt.UnixMilli(),
 	})
 }
 
@@ -57,7 +58,7 @@ func (a *actor) askRecovery(now time.Time) {
 	if a.rolledAt.IsZero() {
 		a.rolledAt = now
 	}
-	a.ask(RollRequest{Ref: a.ref, Segment: a.current.Segment, Epoch: a.current.Epoch, End: -1, Cause: base.CauseRecovery})
+	a.ask(RollRequest{Ref: a.ref, Segment: a.current.Segment, Epoch: a.current.Epoch, End: -1, Cause: base.CauseRecovery, FrozenMs: a.rolledAt.UnixMilli()})
 }
 
 // reAsk is how often an unanswered request for a recovery seal is repeated.

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -37,9 +38,7 @@ func (p *Plane) Leads() int { return int(p.leads.Load()) }
 
 // ask runs a question in an actor's turn and waits for the answer.
 func ask[T any](ctx context.Context, p *Plane, ref base.RangeRef, question func(*actor) T) (answer T, ok bool) {
-	p.mu.RLock()
-	a := p.mu.actors[ref]
-	p.mu.RUnlock()
+	a := p.find(ref)
 	if a == nil {
 		return answer, false
 	}
@@ -99,9 +98,7 @@ func (p *Plane) Deleted(topic base.TopicID) bool {
 // Want says that somebody wants to read above the commit that can be proved after a restart: if the range's segment
 // is from an earlier boot, its recovery is asked for now instead of at leisure.
 func (p *Plane) Want(ref base.RangeRef) {
-	p.mu.RLock()
-	a := p.mu.actors[ref]
-	p.mu.RUnlock()
+	a := p.find(ref)
 	if a == nil {
 		return
 	}
@@ -110,4 +107,41 @@ func (p *Plane) Want(ref base.RangeRef) {
 			a.askRecovery(now)
 		}
 	})
+}
+
+// AwaitLead returns when this node leads the range, or with ctx's error, or when the topic is deleted.
+func (p *Plane) AwaitLead(ctx context.Context, ref base.RangeRef) error {
+	a, err := p.actorFor(ref, true)
+	if err != nil {
+		return err
+	}
+	led := make(chan error, 1)
+	a.do(func(now time.Time) {
+		switch a.phase {
+		case leading:
+			led <- nil
+		case gone:
+			led <- base.Errorf(base.CodeTopicNotFound, opAssign, "range %s was removed", ref)
+		case unassigned, opening, interrupted, elsewhere, ended:
+			a.leadWaits = append(a.leadWaits, led)
+			a.watch()
+		}
+	})
+	select {
+	case err := <-led:
+		return err
+	case <-ctx.Done():
+		a.do(func(time.Time) {
+			a.leadWaits = slices.DeleteFunc(a.leadWaits, func(c chan error) bool { return c == led })
+		})
+		return ctx.Err()
+	}
+}
+
+// tellLeadWaits answers AwaitLead.
+func (a *actor) tellLeadWaits(err error) {
+	for _, led := range a.leadWaits {
+		led <- err
+	}
+	a.leadWaits = nil
 }

@@ -99,7 +99,7 @@ func (a *actor) onTick(now time.Time) {
 	a.plane.unwatch(a)
 	if a.phase == unassigned { // a range nobody has told us about, and nobody waits for any more
 		a.become(gone)
-		a.plane.remove(a, true)
+		a.plane.remove(a)
 	}
 }
 

@@ -1,0 +1,301 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/dataplane"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/shard"
+	"github.com/eastguard/eastguard/internal/store"
+	"github.com/eastguard/eastguard/internal/wal"
+)
+
+const (
+	drainWithin = 10 * time.Second // how long Close waits for requests under way
+	idleTimeout = 10 * time.Minute
+)
+
+// Start brings the broker up and returns when it takes requests, or with the first error, everything undone. Each step
+// rests on those before it; Close undoes them from the last to the first.
+func (s *Server) Start(ctx context.Context) error {
+	if err := s.refuseCluster(); err != nil {
+		return err
+	}
+	s.started = time.Now()
+	for _, step := range []func(context.Context) error{
+		s.takeIdentity, // who we are, and that no other process is; the start is counted
+		s.openStore,    // the log is replayed: what was acked is readable
+		s.fence,        // nothing of an earlier start is ever acked again, before anybody can ask
+		s.openShards,   // metadata, and with no peers its leadership
+		s.bind,         // the port is ours and its number known, but nothing is accepted yet
+		s.join,         // bootstrap once, or resume; the root admits this start
+		s.startPlane,   // ready to be told what to lead
+		s.startCoord,   // the coordinators tell it: topics open, interrupted segments are sealed
+		s.serve,        // last: whoever connects finds everything running
+	} {
+		if err := step(ctx); err != nil {
+			return errors.Join(err, s.undo.Close())
+		}
+	}
+	s.journal.Append(nodeEvent(s.id.Node, "NODE_STARTED", "boot", strconv.FormatUint(s.id.Boot, 10), "version", s.deps.Version))
+	return nil
+}
+
+// refuseCluster keeps a configuration for more than one node from quietly becoming two clusters of one.
+func (s *Server) refuseCluster() error {
+	const op = "start"
+	switch {
+	case len(s.cfg.JoinSeedNodes) > 0:
+		return base.Errorf(base.CodeInvalidArgument, op, "join_seed_nodes is set, and this version forms clusters of one node only").
+			WithHint("remove join_seed_nodes to run a cluster of one node")
+	case s.cfg.BootstrapExpect > 1:
+		return base.Errorf(base.CodeInvalidArgument, op, "bootstrap_expect is %d, and this version forms clusters of one node only", s.cfg.BootstrapExpect).
+			WithHint("remove bootstrap_expect to run a cluster of one node")
+	}
+	return nil
+}
+
+// takeIdentity locks both directories and counts this start.
+func (s *Server) takeIdentity(context.Context) error {
+	id, lock, err := store.OpenIdentity(s.deps.FS, s.cfg.DataDir, s.cfg.MetaDir, store.IdentityRequest{
+		Node: base.NodeID(s.cfg.NodeID), Rand: s.deps.Rand,
+	})
+	if err != nil {
+		return explain("open data directory "+s.cfg.DataDir, err)
+	}
+	s.id = id
+	// Released last: until everything is closed no other process may take this identity.
+	s.undo.Push("identity lock", lock.Close)
+	return nil
+}
+
+func (s *Server) openStore(ctx context.Context) error {
+	st, err := store.Open(store.Options{
+		FS: s.deps.FS, DataDir: s.cfg.DataDir, CacheBytes: s.cfg.CacheBudgetBytes, MaxOpenFiles: s.cfg.MaxOpenFiles,
+		ReserveBytes: reserve(s.cfg.ReserveBytes),
+		WAL: wal.Options{
+			MaxCommitBytes: s.cfg.BatchMaxBytes, MaxCommitRecords: s.cfg.BatchMaxRecords, Linger: s.cfg.BatchLinger(),
+			Observe: func(c wal.CommitStats) { s.metrics.fsync.Observe(c.Sync) },
+		},
+		Logger: s.deps.Logger, OnFatal: s.fail, OnEvent: s.onStoreEvent,
+	}, *s.id)
+	if err != nil {
+		return explain("open data directory "+s.cfg.DataDir, err)
+	}
+	// After everything that appends or reads; its Close makes the last log entries durable.
+	s.undo.Push("store", st.Close)
+	s.store = st
+	return st.Start(ctx)
+}
+
+// reserve turns the setting into the store's: 0 there means the default, here none.
+func reserve(bytes int64) int64 {
+	if bytes == 0 {
+		return -1
+	}
+	return bytes
+}
+
+// fence writes one record that covers every segment led by an earlier start.
+func (s *Server) fence(ctx context.Context) error {
+	done := make(chan error, 1)
+	if err := s.store.FenceAllLed(func(err error) { done <- err }); err != nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *Server) openShards(ctx context.Context) error {
+	host, err := shard.Open(shard.Options{
+		FS: s.deps.FS, Dir: s.cfg.MetaDir, Meta: s.id.Meta, Node: s.id.Node, Shards: s.cfg.Shards,
+		OnLead: s.onLead, OnApply: s.onApply, OnFatal: s.fail, Logger: s.deps.Logger,
+	})
+	if err != nil {
+		return explain("open meta directory "+s.cfg.MetaDir, err)
+	}
+	// After the coordinators, which propose until they have stopped.
+	s.undo.Push("shards", host.Close)
+	s.host = host
+	return host.Start(ctx)
+}
+
+// bind takes the client port. Its number goes into the node's registration, so it must be known before that; accepting
+// begins with the last step.
+func (s *Server) bind(context.Context) error {
+	addr := s.cfg.ClientAddress()
+	l, err := s.deps.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return base.Errorf(base.CodeInvalidArgument, "listen", "port %d of %s is in use", s.cfg.ClientPort, s.cfg.Host).
+			WithHint("another broker runs there, or choose another client_port")
+	}
+	if err != nil {
+		return base.Wrap(base.CodeInvalidArgument, "listen on "+addr, err).WithHint("check host and client_port")
+	}
+	s.undo.Push("listener", func() error { return ignoreClosed(l.Close()) }) // a server that serves it closes it first
+	s.listener = l
+	s.advertised = advertise(s.cfg.AdvertiseHost, s.cfg.Host, l.Addr())
+	return nil
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// advertise is the address that clients are told: the configured host with the port that was bound.
+func advertise(advertised, host string, bound net.Addr) string {
+	if advertised == "" {
+		advertised = host
+	}
+	_, port, err := net.SplitHostPort(bound.String())
+	if err != nil {
+		return bound.String() // a test's in-memory network
+	}
+	return net.JoinHostPort(advertised, port)
+}
+
+// join founds the cluster on a fresh node, or goes on as the member it was, and has the root shard admit this start.
+func (s *Server) join(ctx context.Context) error {
+	const op = "join cluster"
+	if !s.host.Bootstrapped() {
+		if err := s.found(ctx); err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.id.Cluster.IsZero(): // the first start ended between the two
+		if err := s.id.SetCluster(s.deps.FS, s.cfg.DataDir, s.host.Cluster()); err != nil {
+			return base.Wrap(base.CodeInternal, op, err)
+		}
+	case s.id.Cluster != s.host.Cluster():
+		return base.Errorf(base.CodePreconditionFailed, op, "data_dir belongs to cluster %s, meta_dir to %s", s.id.Cluster, s.host.Cluster()).
+			WithHint("give the broker the two directories that belong together")
+	}
+	instance, err := base.NewUUID(s.deps.Rand)
+	if err != nil {
+		return base.Wrap(base.CodeInternal, op, err)
+	}
+	_, err = s.propose(ctx, op, base.RootShard, meta.Command{TimeMs: time.Now().UnixMilli(), RegisterNode: &meta.RegisterNode{
+		Node: s.id.Node, Disk: s.id.Disk, Meta: s.id.Meta, Boot: s.id.Boot, Instance: instance,
+		WALEnd: uint64(s.store.Stats().WAL.End), Address: s.advertised, Rack: s.cfg.Rack, Labels: s.cfg.Labels, Version: s.deps.Version,
+	}})
+	if err != nil {
+		return err
+	}
+	return s.readNodes(ctx)
+}
+
+// found mints a cluster. It is never done twice: shard.Bootstrap writes the id down before it makes the first group.
+func (s *Server) found(ctx context.Context) error {
+	const op = "found cluster"
+	if !s.id.Cluster.IsZero() {
+		return base.Errorf(base.CodeCorruptData, op, "the node is of cluster %s, but meta_dir %s holds none of its metadata", s.id.Cluster, s.cfg.MetaDir).
+			WithHint("give the broker the meta_dir that it ran with")
+	}
+	if b := s.cfg.Bootstrap; b != nil && !*b && s.host.Cluster().IsZero() {
+		return base.Errorf(base.CodeInvalidArgument, op, "bootstrap is false and there is no cluster to join").
+			WithHint("set bootstrap to true to found a cluster of one node")
+	}
+	cluster, err := base.NewUUID(s.deps.Rand)
+	if err != nil {
+		return base.Wrap(base.CodeInternal, op, err)
+	}
+	cluster, err = s.host.Bootstrap(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	s.deps.Logger.Info("cluster founded", "cluster", cluster.String(), "shards", s.host.Shards())
+	return nil
+}
+
+func (s *Server) startPlane(ctx context.Context) error {
+	s.plane = dataplane.New(dataplane.Options{
+		Node: s.id.Node, Disk: s.id.Disk, Boot: s.id.Boot, Log: s.store,
+		RequestRoll:    s.requestRoll,
+		MaxBatchBytes:  int(s.maxBatchBytes()),
+		ReplicaTimeout: s.cfg.ReplicaTimeout(),
+		SegmentIdle:    s.cfg.SegmentIdle(),
+		Logger:         s.deps.Logger, Metrics: s.registry, OnFatal: s.fail, OnRoll: s.onRoll,
+	})
+	// Before the store, which calls the plane back; after the coordinators, which give it orders.
+	s.undo.Push("data plane", s.plane.Close)
+	return s.plane.Start(ctx)
+}
+
+// serve opens the doors.
+func (s *Server) serve(context.Context) error {
+	s.fetchPool = newPool("fetch", fetchWorkers, fetchQueue)
+	s.metaPool = newPool("metadata", metaWorkers, metaQueue)
+	s.mux = mux.NewServer(mux.ServerOptions{
+		Handler: s, Hello: s.hello,
+		MaxConns: s.cfg.MaxConnections, MaxInFlightRequests: maxInFlight, MaxInFlightBytes: max(maxInFlightBytes, 2*s.maxBatchBytes()),
+		PayloadLimit: int(s.maxBatchBytes()), IdleTimeout: idleTimeout, Logger: s.deps.Logger,
+	})
+	s.registry.GaugeFunc("eastguard_connections", "Client connections.", func() float64 { return float64(s.mux.Stats().Connections) })
+	s.registry.GaugeFunc("eastguard_parked_fetches", "Fetches that wait for data.", func() float64 { return float64(s.parked.len()) })
+	s.tasks.Go(func() {
+		if err := s.mux.Serve(s.listener); err != nil {
+			s.deps.Logger.Error("listener failed", "error", err)
+		}
+	})
+	s.undo.Push("requests", s.finishRequests)
+	return nil
+}
+
+// finishRequests stops accepting and lets what was taken come to its end: appends on their way to the disk are acked,
+// those that still wait for a segment are refused, fetches answer with what they have.
+func (s *Server) finishRequests() error {
+	s.closing.Store(true)
+	s.parked.close()
+	ctx, cancel := context.WithTimeout(context.Background(), drainWithin)
+	defer cancel()
+	// Side by side: the connections stay open until every answer is written, and the plane gives the answers.
+	drained := make(chan error, 1)
+	go func() { drained <- s.mux.Shutdown(ctx) }()
+	err := errors.Join(s.plane.Close(), <-drained)
+	s.fetchPool.close(ctx)
+	s.metaPool.close(ctx)
+	s.tasks.Wait()
+	return err
+}
+
+// fail reports, once, the error after which nothing may be acked: the process must exit with code 74.
+func (s *Server) fail(err error) {
+	s.fatalOnce.Do(func() {
+		s.deps.Logger.Error("stable storage failed, stopping", "error", err)
+		s.fatal <- err
+	})
+}
+
+// explain turns what the file system says at the start into one line with a way out.
+func explain(what string, err error) error {
+	var e *base.Error
+	switch {
+	case errors.As(err, &e):
+		return err
+	case errors.Is(err, fs.ErrPermission):
+		return base.Wrap(base.CodeInvalidArgument, what, err).WithHint("give the broker's user the right to write there, or choose another directory")
+	case errors.Is(err, syscall.EROFS):
+		return base.Wrap(base.CodeInvalidArgument, what, err).WithHint("the file system is read-only; choose another directory")
+	}
+	return base.Wrap(base.CodeInternal, what, err)
+}
+
+// dice are the placement's random choices.
+func (s *Server) dice() *rand.Rand { return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) }

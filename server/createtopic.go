@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/keyspace"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/planner"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// maxInitialRanges bounds what one command can make: more come by splitting.
+const maxInitialRanges = 1024
+
+// createTopic makes a topic. When it answers, every range takes appends: its first segment is durable on its replicas.
+// A retry with the same request id gets the same answer.
+func (s *Server) createTopic(ctx context.Context, req wire.CreateTopicRequest) (wire.CreateTopicResponse, error) {
+	const op = "create topic"
+	cmd, err := s.planTopic(req)
+	if err != nil {
+		return wire.CreateTopicResponse{}, err
+	}
+	shard := s.host.ShardOf(req.Name)
+	if req.DryRun {
+		return s.dryCreate(ctx, op, shard, cmd)
+	}
+	result, err := s.propose(ctx, op, shard, cmd)
+	if err != nil {
+		return wire.CreateTopicResponse{}, err
+	}
+	f, err := s.topicByName(ctx, op, req.Name)
+	if err == nil && f.ID != result.TopicID {
+		err = base.Errorf(base.CodeTopicNotFound, op, "topic %s was deleted again", req.Name).WithOutcome(base.Applied)
+	}
+	if err != nil {
+		return wire.CreateTopicResponse{}, err
+	}
+	if err := s.awaitOpen(ctx, op, f.Topic); err != nil {
+		return wire.CreateTopicResponse{}, err
+	}
+	return wire.CreateTopicResponse{Topic: s.topicDetail(f.Topic, shard), Shard: shard, ShardLeader: s.shardLeader(shard)}, nil
+}
+
+// planTopic checks the request and chooses where the first segments go.
+func (s *Server) planTopic(req wire.CreateTopicRequest) (meta.Command, error) {
+	const op = "create topic"
+	if err := base.CheckTopicName(req.Name); err != nil {
+		return meta.Command{}, err
+	}
+	spans, err := initialSpans(req)
+	if err != nil {
+		return meta.Command{}, err
+	}
+	if req.Config.Keyed {
+		return meta.Command{}, base.Errorf(base.CodeInvalidArgument, op, "keyed topics are made by the brokers alone")
+	}
+	id, err := base.NewUUID(s.deps.Rand)
+	if err != nil {
+		return meta.Command{}, base.Wrap(base.CodeInternal, op, err)
+	}
+	cmd, explain, err := planner.CreateTopic(planner.TopicRequest{
+		RequestID: req.RequestID, ID: id, Name: req.Name, Config: req.Config, Spans: spans,
+		AllowUnderReplicated: req.AllowUnderReplicated,
+	}, s.view(), s.dice(), time.Now().UnixMilli())
+	s.deps.Logger.Debug("topic planned", "topic", req.Name, "explain", explain)
+	return cmd, err
+}
+
+// initialSpans cuts the key space as the request asks: into equal parts, or at given points.
+func initialSpans(req wire.CreateTopicRequest) ([]keyspace.Span, error) {
+	const op = "create topic"
+	n := max(req.Ranges, 1)
+	if len(req.SplitAt) == 0 {
+		if n > maxInitialRanges || n&(n-1) != 0 {
+			return nil, base.Errorf(base.CodeInvalidArgument, op, "%d ranges: their number must be a power of two, at most %d", req.Ranges, maxInitialRanges)
+		}
+		return keyspace.Tile(n), nil
+	}
+	if req.Ranges != 0 && req.Ranges != len(req.SplitAt)+1 {
+		return nil, base.Errorf(base.CodeInvalidArgument, op, "%d split points make %d ranges, not %d", len(req.SplitAt), len(req.SplitAt)+1, req.Ranges)
+	}
+	if len(req.SplitAt) >= maxInitialRanges {
+		return nil, base.Errorf(base.CodeInvalidArgument, op, "%d split points: at most %d ranges can be made at once", len(req.SplitAt), maxInitialRanges)
+	}
+	spans := make([]keyspace.Span, 0, len(req.SplitAt)+1)
+	rest := keyspace.Full
+	for _, p := range req.SplitAt {
+		left, right, ok := rest.SplitAt(p)
+		if !ok {
+			return nil, base.Errorf(base.CodeInvalidArgument, op, "split point %#016x is not inside %s: give them in order, each once", p, rest)
+		}
+		spans = append(spans, left)
+		rest = right
+	}
+	return append(spans, rest), nil
+}
+
+func (s *Server) dryCreate(ctx context.Context, op string, shard base.ShardID, cmd meta.Command) (wire.CreateTopicResponse, error) {
+	var planned *meta.Topic
+	err := s.host.View(ctx, shard, func(st *meta.State) error {
+		result := st.DryRun(cmd)
+		planned = result.Topic
+		return result.Err(op)
+	})
+	if err != nil {
+		return wire.CreateTopicResponse{}, err
+	}
+	resp := wire.CreateTopicResponse{Shard: shard, ShardLeader: s.shardLeader(shard), DryRun: true}
+	if planned != nil {
+		resp.Topic = s.topicDetail(planned, shard)
+	}
+	return resp, nil
+}
+
+// awaitOpen waits until every range of a new topic takes appends.
+func (s *Server) awaitOpen(ctx context.Context, op string, t *meta.Topic) error {
+	for _, r := range t.Ranges {
+		if r.Active() == nil || r.Active().Leader().Node != s.id.Node {
+			continue // led elsewhere: its leader holds early appends until its assignment has come
+		}
+		err := s.plane.AwaitLead(ctx, base.RangeRef{Topic: t.ID, Range: r.ID})
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+			return base.Errorf(base.CodeTimeout, op, "topic %s exists, but range %s is not open yet", t.Name, r.ID).
+				WithOutcome(base.Applied).WithHint("it opens by itself; see: eg-cli topic describe %s", t.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,252 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/keyspace"
+	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/store"
+	"github.com/eastguard/eastguard/internal/vfs"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+const (
+	maxFetchBytes = 64 << 20         // of one answer; a single batch may be larger
+	maxFetchWait  = 30 * time.Second // a client that wants to wait longer asks again
+)
+
+// fetch reads whole batches of several ranges. An answer that would be too small waits for more, as long as the
+// client allows and no range has something else to tell. While it waits it holds no goroutine and no bytes: the
+// store wakes it, and it reads afresh.
+func (s *Server) fetch(ctx context.Context, r *mux.Request) {
+	f := &fetch{s: s, r: r}
+	if err := wire.Decode(r.Message, &f.req); err != nil {
+		r.Fail(err)
+		return
+	}
+	wait := min(time.Duration(f.req.MaxWaitMs)*time.Millisecond, maxFetchWait)
+	f.deadline = r.Arrived.Add(wait)
+	f.ctx = ctx
+	if err := s.fetchPool.run(f.serve); err != nil {
+		r.Fail(err)
+	}
+}
+
+// fetch is one request until its answer.
+type fetch struct {
+	s        *Server
+	r        *mux.Request
+	req      wire.FetchRequest
+	ctx      context.Context // of the connection
+	deadline time.Time
+}
+
+// answer is what the ranges have at one moment.
+type answer struct {
+	wire.FetchResponse
+	parts []vfs.Part
+	bytes int
+	news  bool // a range has something to tell that is no record
+}
+
+func (f *fetch) serve() {
+	defer f.s.survive(f.r)
+	a := f.read()
+	if a.bytes >= int(min(f.req.MinBytes, f.req.MaxBytes)) || a.news || !time.Now().Before(f.deadline) || f.ctx.Err() != nil || f.s.closing.Load() {
+		f.reply(a)
+		return
+	}
+	if !f.park(a) { // too many wait, or the broker is stopping: what is there is an answer too
+		f.reply(a)
+	}
+}
+
+func (f *fetch) reply(a *answer) {
+	f.s.rates.out.Add(uint64(a.bytes))
+	f.r.Reply(wire.Encode(a.FetchResponse), a.parts...)
+}
+
+// read asks the store for every range, within the request's bytes. The first range with data is always given one
+// batch, however large, or a large batch could never be read.
+func (f *fetch) read() *answer {
+	a := &answer{FetchResponse: wire.FetchResponse{Ranges: make([]wire.FetchRangeResult, 0, len(f.req.Ranges))}}
+	budget := min(int(f.req.MaxBytes), maxFetchBytes)
+	for i := range f.req.Ranges {
+		a.Ranges = append(a.Ranges, f.readRange(&f.req.Ranges[i], a, budget))
+	}
+	return a
+}
+
+// readRange reads one range, across the ends of sealed segments for as long as its bytes last.
+func (f *fetch) readRange(q *wire.FetchRange, a *answer, budget int) wire.FetchRangeResult {
+	ref := base.RangeRef{Topic: q.Topic, Range: q.Range}
+	result := wire.FetchRangeResult{Topic: q.Topic, Range: q.Range, State: wire.FetchActive, Next: q.Offset}
+	var span *keyspace.Span
+	if q.Span != keyspace.Full {
+		span = &q.Span
+	}
+	for {
+		room := min(int(q.MaxBytes)-int(result.PayloadLen), budget-a.bytes)
+		if room <= 0 && a.bytes > 0 {
+			a.news = true // there is more than this answer may hold: nothing to wait for
+			return result
+		}
+		got, err := f.s.store.Read(ref, result.Next, max(room, 1), span)
+		if err != nil {
+			f.refuse(&result, q, got, err, a)
+			return result
+		}
+		result.Commit, result.Earliest, result.Segment = got.Commit, got.Earliest, got.Segment
+		if got.Commit < q.SeenCommit && !got.Sealed && got.Next >= got.Commit {
+			// Monotonic reads: this client has been told of a higher commit, by another replica or by this one before
+			// it restarted. What is below it is served all the same.
+			if result.PayloadLen == 0 && got.Bytes == 0 {
+				got.Release()
+				f.s.plane.Want(ref)
+				result.Code, a.news = base.CodeBehind, true
+				return result
+			}
+		}
+		moved := got.Next > result.Next
+		result.PayloadLen += uint32(got.Bytes)
+		result.Next = got.Next
+		a.bytes += got.Bytes
+		a.parts = append(a.parts, got.Parts...)
+		result.State, result.End = wire.FetchActive, 0
+		if got.Sealed {
+			result.State, result.End = wire.FetchNext, got.End
+		}
+		if !moved || !got.Sealed && got.Next >= got.Commit {
+			return result
+		}
+	}
+}
+
+// refuse turns a range's error into its result. Batches that were read before the error stand; the client meets it
+// when it goes on from there.
+func (f *fetch) refuse(result *wire.FetchRangeResult, q *wire.FetchRange, got store.ReadResult, err error, a *answer) {
+	if result.PayloadLen > 0 {
+		return
+	}
+	code := base.CodeOf(err)
+	result.Commit, result.Earliest = got.Commit, got.Earliest
+	switch {
+	case errors.Is(err, base.CodeNotReplica) && f.s.plane.Deleted(q.Topic):
+		code = base.CodeTopicNotFound
+	case errors.Is(err, base.CodeBehind):
+		f.s.plane.Want(base.RangeRef{Topic: q.Topic, Range: q.Range})
+	case code == base.CodeInternal || code == base.CodeCorruptData:
+		f.s.deps.Logger.Error("read failed", "topic", q.Topic.String(), "range", q.Range.String(), "offset", q.Offset, "error", err)
+	}
+	result.Code, a.news = code, true
+}
+
+// parking is one wait of a fetch: whatever comes first ends it, once.
+type parking struct {
+	woken   atomic.Bool
+	mu      sync.Mutex
+	cancels []func()
+}
+
+// park lets the fetch wait for more. It reports false when too many do.
+func (f *fetch) park(a *answer) bool {
+	p := &parking{}
+	wake := func() {
+		if p.woken.Swap(true) {
+			return
+		}
+		f.s.parked.remove(f)
+		if err := f.s.fetchPool.run(func() { p.cancel(); f.serve() }); err != nil {
+			f.r.Fail(err)
+		}
+	}
+	if !f.s.parked.add(f, wake) {
+		return false
+	}
+	for _, part := range a.parts {
+		part.Release()
+	}
+	// From here on wake may run at any time, also before all waits are set up.
+	timer := time.AfterFunc(time.Until(f.deadline), wake)
+	p.add(func() { timer.Stop() })
+	stop := context.AfterFunc(f.ctx, wake)
+	p.add(func() { stop() })
+	for i := range a.Ranges {
+		r := &a.Ranges[i]
+		p.add(f.s.store.Notify(base.RangeRef{Topic: r.Topic, Range: r.Range}, max(r.Commit, r.Next), wake))
+	}
+	return true
+}
+
+// add remembers how to end one of the waits; if the parking has ended meanwhile, it ends it at once.
+func (p *parking) add(cancel func()) {
+	p.mu.Lock()
+	ended := p.woken.Load()
+	if !ended {
+		p.cancels = append(p.cancels, cancel)
+	}
+	p.mu.Unlock()
+	if ended {
+		cancel()
+	}
+}
+
+func (p *parking) cancel() {
+	p.mu.Lock()
+	cancels := p.cancels
+	p.cancels = nil
+	p.mu.Unlock()
+	for _, c := range cancels {
+		c()
+	}
+}
+
+// parkingLot holds the fetches that wait: a bounded number, all of which shutdown can wake.
+type parkingLot struct {
+	mu     sync.Mutex
+	wakers map[*fetch]func()
+	closed bool
+}
+
+func (l *parkingLot) add(f *fetch, wake func()) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || len(l.wakers) >= maxParked {
+		return false
+	}
+	if l.wakers == nil {
+		l.wakers = make(map[*fetch]func())
+	}
+	l.wakers[f] = wake
+	return true
+}
+
+func (l *parkingLot) remove(f *fetch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.wakers, f)
+}
+
+func (l *parkingLot) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.wakers)
+}
+
+// close wakes all and lets nobody park any more.
+func (l *parkingLot) close() {
+	l.mu.Lock()
+	l.closed = true
+	wakers := slices.Collect(maps.Values(l.wakers))
+	l.mu.Unlock()
+	for _, wake := range wakers {
+		wake()
+	}
+}

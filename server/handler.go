@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// What one connection may have under way, and the node's pools.
+const (
+	maxInFlight      = 1024
+	maxInFlightBytes = 64 << 20
+
+	metaWorkers  = 16 // metadata requests wait for Raft, not for the CPU
+	metaQueue    = 1024
+	fetchWorkers = 16 // fetches wait for the disk at most
+	fetchQueue   = 4096
+	maxParked    = 16_384 // fetches that wait for data
+	metaTimeout  = 10 * time.Second
+)
+
+// Handle gives a request to the file of its kind. It runs on the connection's reader goroutine.
+func (s *Server) Handle(ctx context.Context, r *mux.Request) {
+	defer s.survive(r)
+	s.metrics.request(r.Kind)
+	switch r.Kind {
+	case wire.KindPing:
+		s.ping(ctx, r)
+	case wire.KindProduce:
+		s.produce(ctx, r)
+	case wire.KindFetch:
+		s.fetch(ctx, r)
+	case wire.KindListOffsets:
+		pooled(s, s.fetchPool, ctx, r, s.listOffsets)
+	case wire.KindProducerState:
+		pooled(s, s.fetchPool, ctx, r, s.producerState)
+	case wire.KindLatestByKey:
+		s.latestByKey(ctx, r)
+	case wire.KindRoute:
+		pooled(s, s.metaPool, ctx, r, s.route)
+	case wire.KindLocate:
+		pooled(s, s.metaPool, ctx, r, s.locate)
+	case wire.KindCreateTopic:
+		pooled(s, s.metaPool, ctx, r, s.createTopic)
+	case wire.KindAlterTopic:
+		pooled(s, s.metaPool, ctx, r, s.alterTopic)
+	case wire.KindDeleteTopic:
+		pooled(s, s.metaPool, ctx, r, s.deleteTopic)
+	case wire.KindListTopics:
+		pooled(s, s.metaPool, ctx, r, s.listTopics)
+	case wire.KindDescribeTopic:
+		pooled(s, s.metaPool, ctx, r, s.describeTopic)
+	case wire.KindOpenProducer:
+		pooled(s, s.metaPool, ctx, r, s.openProducer)
+	case wire.KindClusterStatus:
+		pooled(s, s.metaPool, ctx, r, s.clusterStatus)
+	case wire.KindClusterHealth:
+		pooled(s, s.metaPool, ctx, r, s.clusterHealth)
+	case wire.KindDescribeNode:
+		pooled(s, s.metaPool, ctx, r, s.describeNode)
+	case wire.KindHello:
+		r.Fail(base.Errorf(base.CodeInvalidArgument, "hello", "this connection has shaken hands already"))
+	default:
+		r.Fail(base.Errorf(base.CodeUnknownKind, "serve", "request kind %s is not known here", r.Kind))
+	}
+}
+
+// pooled runs a request that may block: decode, serve, answer, on a goroutine of the pool and within its time.
+func pooled[Q, A any](s *Server, p *pool, ctx context.Context, r *mux.Request, serve func(context.Context, Q) (A, error)) {
+	err := p.run(func() {
+		defer s.survive(r)
+		var req Q
+		if err := wire.Decode(r.Message, &req); err != nil {
+			r.Fail(err)
+			return
+		}
+		ctx, cancel := context.WithDeadline(ctx, r.Arrived.Add(metaTimeout))
+		defer cancel()
+		answer, err := serve(ctx, req)
+		if err != nil {
+			r.Fail(err)
+			return
+		}
+		r.Reply(wire.Encode(answer))
+	})
+	if err != nil {
+		r.Fail(err)
+	}
+}
+
+// survive turns a panic into that request's error: one request's bug must not end the others, nor the broker.
+func (s *Server) survive(r *mux.Request) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	s.deps.Logger.Error("request panicked", "kind", r.Kind.String(), "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	r.Fail(base.Errorf(base.CodeInternal, r.Kind.String(), "the broker met a bug of its own").WithOutcome(base.Unknown))
+}

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/telemetry"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// metrics are what the request path counts.
+type metrics struct {
+	requests map[wire.Kind]*telemetry.Counter // read only
+	unknown  *telemetry.Counter
+	fsync    *telemetry.Histogram
+	ack      *telemetry.Histogram // the data plane's own
+}
+
+func newMetrics(r *telemetry.Registry, kinds []wire.Kind) metrics {
+	m := metrics{
+		requests: make(map[wire.Kind]*telemetry.Counter, len(kinds)),
+		unknown:  r.Counter("eastguard_requests_unknown_total", "Requests of a kind that this version does not know."),
+		fsync:    r.Histogram("eastguard_fsync_seconds", "One fdatasync of the write-ahead log."),
+		ack:      r.Histogram("eastguard_ack_seconds", "From a batch's arrival to its ack."),
+	}
+	for _, k := range kinds {
+		m.requests[k] = r.Counter("eastguard_requests_"+k.String()+"_total", "Requests of kind "+k.String()+".")
+	}
+	return m
+}
+
+func (m *metrics) request(k wire.Kind) {
+	if c, ok := m.requests[k]; ok {
+		c.Inc()
+		return
+	}
+	m.unknown.Inc()
+}
+
+// rates turns counters into per-second rates over the last few seconds, computed when somebody asks: an idle broker
+// has no sampler running.
+type rates struct {
+	in, out, inRecords *telemetry.Counter
+
+	mu   sync.Mutex
+	last [2]sample // older, newer
+}
+
+type sample struct {
+	at                 time.Time
+	in, out, inRecords uint64
+}
+
+// perSecond is what rates are asked for.
+type perSecond struct{ inBytes, outBytes, inRecords int64 }
+
+// rateWindow is the least time between two samples: a rate covers at least it, and at most a little over twice it
+// while somebody keeps asking.
+const rateWindow = 2 * time.Second
+
+func (r *rates) now(now time.Time) perSecond {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := sample{at: now, in: r.in.Value(), out: r.out.Value(), inRecords: r.inRecords.Value()}
+	if now.Sub(r.last[1].at) >= rateWindow {
+		r.last[0], r.last[1] = r.last[1], s
+	}
+	from := r.last[0]
+	secs := s.at.Sub(from.at).Seconds()
+	if from.at.IsZero() || secs <= 0 {
+		return perSecond{}
+	}
+	rate := func(a, b uint64) int64 { return int64(float64(b-a) / secs) }
+	return perSecond{rate(from.in, s.in), rate(from.out, s.out), rate(from.inRecords, s.inRecords)}
+}
