@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/record"
 )
 
 // The nouns this package shares with the broker.
@@ -44,10 +45,7 @@ func CheckTopicName(name string) error { return base.CheckTopicName(name) }
 func ParseRangeID(s string) (RangeID, error) { return base.ParseRangeID(s) }
 
 // Header is one header of a record. A nil Value is null, which is not the same as an empty one.
-type Header struct {
-	Key   string
-	Value []byte
-}
+type Header = record.Header
 
 // Record is what a producer sends. A nil Key or Value is null and an empty one is empty: the two are told apart
 // from end to end.

@@ -1,0 +1,125 @@
+package sdk
+
+import (
+	"context"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// unreachableRounds is how often ask tries every broker it knows before it says that none answers. It gives up
+// long before the caller's deadline then: somebody is waiting to be told that the address is wrong.
+const unreachableRounds = 3
+
+// ask sends a request that any broker can take (each forwards to whoever decides) and decodes the answer. It goes
+// from broker to broker while the answers say that another, or a later, try may do better, until ctx ends. A
+// request that changes something must carry a request id, which makes the retries one change.
+func (c *Client) ask(ctx context.Context, kind wire.Kind, req, resp any) error {
+	a := asking{c: c, kind: kind, op: kindName(kind), msg: wire.Encode(req)}
+	answer, err := a.run(ctx)
+	if err != nil {
+		return err
+	}
+	return wire.Decode(answer.Message, resp)
+}
+
+// asking is one ask under way.
+type asking struct {
+	c    *Client
+	kind wire.Kind
+	op   string
+	msg  []byte
+
+	queue    []*broker // still to ask in this round
+	rounds   int       // begun
+	answered bool      // somebody answered, if only to refuse
+	sent     bool      // a try may have been carried out
+	last     error
+}
+
+func (a *asking) run(ctx context.Context) (mux.Response, error) {
+	for {
+		b, ok := a.next(ctx)
+		if !ok {
+			return mux.Response{}, a.failure(ctx)
+		}
+		conn, err := b.connect(ctx)
+		if err == nil {
+			var answer mux.Response
+			answer, err = conn.Call(ctx, a.kind, a.msg, nil)
+			if err == nil {
+				return answer, nil
+			}
+			a.sent = a.sent || changes(a.kind) && ambiguous(err)
+			a.answered = true
+		}
+		if ctx.Err() != nil {
+			return mux.Response{}, a.failure(ctx)
+		}
+		a.last = err
+		switch remedyFor(err) {
+		case waitHere:
+			a.queue = append([]*broker{b}, a.queue...)
+			if !pause(ctx, requestBackoff.wait(a.rounds+1)) {
+				return mux.Response{}, a.failure(ctx)
+			}
+		case goElsewhere:
+			if r := redirect(err); r.Address != "" {
+				a.queue = append([]*broker{a.c.brokers.at(r.Address)}, a.queue...)
+			}
+		case giveUp, resequence, forgotten, fenced:
+			return mux.Response{}, base.Wrap(base.CodeInternal, a.op, err)
+		}
+	}
+}
+
+// next is the broker to ask now. Between rounds it waits, and gives up when nobody ever answered.
+func (a *asking) next(ctx context.Context) (*broker, bool) {
+	if len(a.queue) == 0 {
+		if a.rounds >= unreachableRounds && !a.answered || !pause(ctx, requestBackoff.wait(a.rounds)) {
+			return nil, false
+		}
+		a.rounds++
+		a.queue = a.c.brokers.candidates()
+	}
+	b := a.queue[0]
+	a.queue = a.queue[1:]
+	return b, true
+}
+
+// failure is what to tell the caller when no broker gave an answer to keep.
+func (a *asking) failure(ctx context.Context) error {
+	outcome := base.NotApplied
+	if a.sent {
+		outcome = base.Unknown
+	}
+	if ctx.Err() != nil && (a.last == nil || a.sent) {
+		return contextError(ctx, a.op, outcome)
+	}
+	if a.last == nil {
+		return errClosed("client")
+	}
+	return base.Wrap(base.CodeUnreachable, a.op, a.last).WithOutcome(outcome)
+}
+
+// changes reports whether a request of this kind leaves something behind. One that only looks cannot have an
+// unknown outcome.
+func changes(k wire.Kind) bool {
+	switch k {
+	case wire.KindCreateTopic, wire.KindAlterTopic, wire.KindDeleteTopic, wire.KindOpenProducer:
+		return true
+	}
+	return false
+}
+
+// kindName turns create_topic into "create topic".
+func kindName(k wire.Kind) string {
+	name := []byte(k.String())
+	for i, ch := range name {
+		if ch == '_' {
+			name[i] = ' '
+		}
+	}
+	return string(name)
+}

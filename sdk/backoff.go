@@ -1,0 +1,45 @@
+package sdk
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// backoff is full-jitter exponential backoff: the n-th wait is anything from 0 to base·2ⁿ, at most cap. Full
+// jitter, because clients that lost one broker at the same moment must not come back at the same moment.
+type backoff struct {
+	base, cap time.Duration
+}
+
+var (
+	dialBackoff    = backoff{base: 50 * time.Millisecond, cap: 2 * time.Second}
+	requestBackoff = backoff{base: 20 * time.Millisecond, cap: time.Second}
+)
+
+// wait is how long to wait after n failures in a row; none after 0.
+func (b backoff) wait(n int) time.Duration {
+	if n <= 0 {
+		return 0
+	}
+	limit := b.base << min(n-1, 20)
+	if limit <= 0 || limit > b.cap {
+		limit = b.cap
+	}
+	return rand.N(limit + 1)
+}
+
+// pause sleeps for d unless ctx ends first, and reports whether it slept it out.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

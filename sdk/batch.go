@@ -1,0 +1,141 @@
+package sdk
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/header"
+	"github.com/eastguard/eastguard/internal/keyspace"
+	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/record"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// batch is one batch of a range, from its first record until its last callback.
+//
+// It owns records in one form at a time: first in a builder, which encodes them as they come; from the first try
+// on as the finished, compressed batch, which is what every retry sends, byte for byte apart from the identity in
+// its header. Keeping that form, and no decoded copy, costs nothing while all goes well; a split, which has to cut
+// the batch anew by key, decodes it again, and splits are rare.
+type batch struct {
+	state   batchState
+	sealed  bool // takes no more records
+	keyless bool // holds a record without a routing key, which belongs to no hash
+
+	builder *record.Builder
+	encoded []byte
+	payload [1][]byte // encoded, in the form mux wants
+	message []byte    // the ProduceRequest of the last try
+
+	owed    []completion // one a record
+	charged int64        // bytes taken from the producer's memory
+	lo, hi  keyspace.Hash
+
+	opened   time.Time // when its first record came
+	deadline time.Time
+
+	// The identity it carries, once stamped; the sequence is its first record's.
+	stamped  bool
+	identity identity
+	sequence int32
+
+	tries     int       // the try under way, or the last; answers to earlier ones are ignored
+	sentAt    time.Time // of that try
+	ambiguous bool      // a try of it may have been appended unseen
+	strikes   int       // OutOfOrder answers though nothing before it was open
+	conn      *mux.Conn // of that try
+	sending   bool      // that try is being encoded and written, outside the buffer's lock
+
+	ack      wire.ProduceResponse
+	replicas []base.NodeID
+	err      error
+	finished chan struct{} // closed after the callbacks, when somebody waits for it
+	escaped  bool          // a connection may still read encoded: it is not used again
+}
+
+type batchState uint8
+
+const (
+	batchWaiting batchState = iota // open, or to be sent, or to be sent again
+	batchFlying                    // sent and not answered
+	batchDone                      // acknowledged; leaves the queue in order
+)
+
+// completion is what one record's sender is owed: a callback, or the end of a wait, or nothing.
+type completion struct {
+	call  func(Ack, error)
+	wait  *waiter
+	start time.Time
+}
+
+// waiter is a Send that waits.
+type waiter struct {
+	ready chan struct{} // capacity 1: the answer never waits for the sender
+	ack   Ack
+	err   error
+}
+
+var waiters = sync.Pool{New: func() any { return &waiter{ready: make(chan struct{}, 1)} }}
+
+// records is how many records it holds.
+func (b *batch) records() int { return len(b.owed) }
+
+// add appends a record. The caller has made sure that it fits.
+func (b *batch) add(r record.Record, h hashed, size int64, c completion) {
+	b.builder.Append(r)
+	b.owed = append(b.owed, c)
+	b.charged += size
+	if h.keyless {
+		b.keyless = true
+		return
+	}
+	b.lo, b.hi = min(b.lo, h.hash), max(b.hi, h.hash)
+}
+
+// span is the hint for the broker's index. A batch with a keyless record may interest any reader.
+func (b *batch) span() (lo, hi keyspace.Hash) {
+	if b.keyless {
+		return 0, math.MaxUint64
+	}
+	return b.lo, b.hi
+}
+
+// stamp gives the batch an identity and a sequence: at the first try, and again when it goes on under another.
+func (b *batch) stamp(id identity, seq int32) {
+	b.stamped, b.identity, b.sequence = true, id, seq
+	if b.encoded != nil {
+		restamp(b.encoded, id, seq)
+	}
+}
+
+// restamp rewrites the identity in a finished batch; it lies inside the CRC.
+func restamp(encoded []byte, id identity, seq int32) {
+	h, err := header.Parse(encoded)
+	if err != nil {
+		panic(err) // the builder made it
+	}
+	h.ProducerID, h.ProducerEpoch, h.BaseSequence = id.id, id.epoch, seq
+	h.Put(encoded)
+	header.Seal(encoded)
+}
+
+// request is the message of the next try.
+func (b *batch) request(ref base.RangeRef, codec Compression, timeout time.Duration) []byte {
+	lo, hi := b.span()
+	req := wire.ProduceRequest{
+		Topic: ref.Topic, Range: ref.Range, Codec: uint8(codec), SpanLo: lo, SpanHi: hi,
+		TimeoutMs: uint32(min(max(timeout.Milliseconds(), 1), math.MaxUint32)),
+	}
+	b.message = wire.Append(b.message[:0], &req)
+	return b.message
+}
+
+// outcome is what is known of the batch when it fails without an answer that says.
+func (b *batch) outcome() base.Outcome {
+	if b.ambiguous || b.state == batchFlying {
+		return base.Unknown
+	}
+	return base.NotApplied
+}

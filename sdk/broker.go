@@ -1,0 +1,152 @@
+package sdk
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// broker is one address and the one connection to it. All users of the client share the connection; it is opened
+// when first needed and opened again when needed after it broke.
+type broker struct {
+	c    *Client
+	addr string
+	conn atomic.Pointer[mux.Conn] // the last one opened; it may have ended
+
+	mu struct {
+		sync.Mutex
+		dial      *dialing // under way; nil when none is
+		failures  int      // dials that failed since one succeeded
+		notBefore time.Time
+		closed    bool
+	}
+}
+
+// dialing is an attempt to connect that any number of callers wait for.
+type dialing struct {
+	done chan struct{}
+	conn *mux.Conn
+	err  error
+}
+
+// live is the connection, or nil when there is none at the moment. It never waits.
+func (b *broker) live() *mux.Conn {
+	conn := b.conn.Load()
+	if conn == nil {
+		return nil
+	}
+	select {
+	case <-conn.Done():
+		return nil
+	default:
+		return conn
+	}
+}
+
+// connect returns the connection, opening it if need be. Callers share one attempt, which outlives a caller whose
+// context ends: the others still want it.
+func (b *broker) connect(ctx context.Context) (*mux.Conn, error) {
+	if conn := b.live(); conn != nil {
+		return conn, nil
+	}
+	d, err := b.join()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-d.done:
+		return d.conn, d.err
+	case <-ctx.Done():
+		return nil, contextError(ctx, "connect to "+b.addr, base.NotApplied)
+	}
+}
+
+// join finds the attempt under way or begins one.
+func (b *broker) join() (*dialing, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mu.dial != nil {
+		return b.mu.dial, nil
+	}
+	d := &dialing{done: make(chan struct{})}
+	if conn := b.live(); conn != nil { // an attempt ended between the caller's look and the lock
+		d.conn = conn
+		close(d.done)
+		return d, nil
+	}
+	if b.mu.closed || !b.c.group.Go("dial", func(ctx context.Context) error { b.dial(ctx, d); return nil }) {
+		return nil, errClosed("client")
+	}
+	b.mu.dial = d
+	return d, nil
+}
+
+// dial waits until the backoff after earlier failures has passed, connects, and publishes the result. The name is
+// resolved by the dialer, so anew each time.
+func (b *broker) dial(ctx context.Context, d *dialing) {
+	b.mu.Lock()
+	delay := time.Until(b.mu.notBefore)
+	b.mu.Unlock()
+	if pause(ctx, delay) {
+		d.conn, d.err = b.open(ctx)
+	} else {
+		d.err = errClosed("client")
+	}
+
+	b.mu.Lock()
+	b.mu.dial = nil
+	closed := b.mu.closed
+	if d.err != nil {
+		b.mu.failures++
+		b.mu.notBefore = time.Now().Add(dialBackoff.wait(b.mu.failures))
+	} else {
+		b.mu.failures, b.mu.notBefore = 0, time.Time{}
+		b.conn.Store(d.conn)
+	}
+	b.mu.Unlock()
+
+	if closed && d.conn != nil { // close() came while the handshake ran, and found no connection to close
+		_ = d.conn.Close()
+		d.conn, d.err = nil, errClosed("client")
+	}
+	close(d.done)
+}
+
+func (b *broker) open(ctx context.Context) (*mux.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.c.cfg.dialTimeout)
+	defer cancel()
+	conn, err := mux.Dial(ctx, b.addr, mux.ClientOptions{
+		Dial:             mux.Dialer(b.c.cfg.dial),
+		Hello:            wire.HelloRequest{ClientName: b.c.cfg.name, ClientVersion: clientVersion, Cluster: b.c.brokers.cluster()},
+		HandshakeTimeout: b.c.cfg.dialTimeout,
+		Logger:           b.c.cfg.logger,
+	})
+	if err != nil {
+		b.c.cfg.logger.Debug("connect to broker", "address", b.addr, "error", err)
+		return nil, dialError(b.addr, err)
+	}
+	hello := conn.Hello()
+	b.c.maxRecord.Store(hello.MaxRecordBytes)
+	b.c.maxBatch.Store(hello.MaxBatchBytes)
+	b.c.brokers.met(hello, b.addr)
+	b.c.cfg.logger.Debug("connected to broker", "address", b.addr, "node", hello.Node, "version", hello.Version)
+	return conn, nil
+}
+
+// close ends the connection and waits for its goroutines.
+func (b *broker) close() {
+	b.mu.Lock()
+	b.mu.closed = true
+	b.mu.Unlock()
+	if conn := b.conn.Load(); conn != nil {
+		_ = conn.Close()
+	}
+}
+
+// clientVersion is what this SDK calls itself in the handshake.
+const clientVersion = "0.1.0"

@@ -1,0 +1,143 @@
+package sdk
+
+import (
+	"math/rand/v2"
+	"sync"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// brokers knows the addresses of the cluster: the seeds to begin with, then what routes and handshakes state.
+type brokers struct {
+	c *Client
+
+	mu struct {
+		sync.Mutex
+		byAddr  map[string]*broker
+		nodes   map[base.NodeID]string // advertised addresses
+		cluster base.ClusterID         // zero until the first handshake
+		closed  bool
+	}
+}
+
+// maxIdleBrokers bounds the addresses kept without a connection: nodes that moved or left.
+const maxIdleBrokers = 256
+
+func newBrokers(c *Client) *brokers {
+	bs := &brokers{c: c}
+	bs.mu.byAddr = make(map[string]*broker)
+	bs.mu.nodes = make(map[base.NodeID]string)
+	return bs
+}
+
+// at is the broker of an address.
+func (bs *brokers) at(addr string) *broker {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	return bs.atLocked(addr)
+}
+
+func (bs *brokers) atLocked(addr string) *broker {
+	b := bs.mu.byAddr[addr]
+	if b == nil {
+		bs.pruneLocked()
+		b = &broker{c: bs.c, addr: addr}
+		b.mu.closed = bs.mu.closed
+		bs.mu.byAddr[addr] = b
+	}
+	return b
+}
+
+// pruneLocked forgets brokers without a connection once there are many. Whoever holds one goes on using it.
+func (bs *brokers) pruneLocked() {
+	if len(bs.mu.byAddr) < maxIdleBrokers {
+		return
+	}
+	for addr, b := range bs.mu.byAddr {
+		if b.live() == nil {
+			delete(bs.mu.byAddr, addr)
+		}
+	}
+}
+
+// learn remembers where nodes are reached.
+func (bs *brokers) learn(nodes []wire.NodeAddress) {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	for _, n := range nodes {
+		if n.Address != "" {
+			bs.mu.nodes[n.ID] = n.Address
+		}
+	}
+}
+
+// met takes over what a handshake says. The first one fixes the cluster: an address that is later given to a
+// broker of another cluster is refused by that broker.
+func (bs *brokers) met(hello wire.HelloResponse, dialled string) {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	if bs.mu.cluster.IsZero() {
+		bs.mu.cluster = hello.Cluster
+	}
+	if _, known := bs.mu.nodes[hello.Node]; !known && hello.Node != "" {
+		// The address that worked beats one that is only advertised, until a route says otherwise.
+		bs.mu.nodes[hello.Node] = dialled
+	}
+}
+
+func (bs *brokers) cluster() base.ClusterID {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	return bs.mu.cluster
+}
+
+// address is where a node is reached; empty when nobody said yet.
+func (bs *brokers) address(n base.NodeID) string {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	return bs.mu.nodes[n]
+}
+
+// candidates lists whom to ask when any broker will do: those connected, then the others known, then the seeds,
+// each in random order so that clients spread.
+func (bs *brokers) candidates() []*broker {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	var connected, known, seeds []*broker
+	seen := make(map[string]bool)
+	add := func(addr string, cold *[]*broker) {
+		if seen[addr] {
+			return
+		}
+		seen[addr] = true
+		if b := bs.atLocked(addr); b.live() != nil {
+			connected = append(connected, b)
+		} else {
+			*cold = append(*cold, b)
+		}
+	}
+	for _, addr := range bs.mu.nodes {
+		add(addr, &known)
+	}
+	for _, addr := range bs.c.cfg.seeds {
+		add(addr, &seeds)
+	}
+	for _, list := range [][]*broker{connected, known, seeds} {
+		rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	}
+	return append(append(connected, known...), seeds...)
+}
+
+func (bs *brokers) close() {
+	bs.mu.Lock()
+	bs.mu.closed = true
+	all := make([]*broker, 0, len(bs.mu.byAddr))
+	for _, b := range bs.mu.byAddr {
+		all = append(all, b)
+	}
+	bs.mu.Unlock()
+	for _, b := range all {
+		b.close()
+	}
+}

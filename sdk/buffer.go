@@ -1,0 +1,257 @@
+package sdk
+
+import (
+	"sync"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/keyspace"
+	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/record"
+)
+
+// buffer is everything a producer has of one range: the batch being filled, those waiting to be sent, those on
+// the way, in the order of their records. It has no goroutine of its own. Whoever changes it (a sender, an answer,
+// a timer) calls pump, which sends what may be sent; see there for why two pumps do not get in each other's way.
+//
+// The life of its batches:
+//
+//	waiting --pump--> flying --answer: ok--> done --all before it done--> out, callbacks
+//	   ^                 |
+//	   +--answer: retry--+      a retry waits until nothing is flying, then all that is not done goes again, in
+//	                            order, under the same sequence numbers
+type buffer struct {
+	p   *Producer
+	pt  *producerTopic
+	ref base.RangeRef
+
+	mu       sync.Mutex
+	queue    []*batch // not finished, oldest first; only the last may be open
+	open     *batch   // the one that takes records: the last of queue, or nil
+	gone     bool     // its range is no more: senders look for the range anew
+	refusing bool     // the producer is closing
+	holding  bool     // its range was split or merged: it fills, and sends nothing more
+
+	flying  int  // batches of queue on the way
+	pumping bool // somebody is sending; what becomes due meanwhile is theirs to send
+	rewind  bool // something has to go again: nothing new is sent before all that flies has come back
+	mending bool // the mend goroutine works on the connection; nothing is sent
+	regress bool // the identity has ended: what is left goes on under a newer one
+
+	leader   *broker // of the active segment; nil when it has to be looked up
+	identity identity
+	next     int32 // sequence of the next batch to be stamped
+	acked    bool  // something was acknowledged under this identity
+	failures int   // tries in a row without one that was acknowledged
+	lastErr  error // of the last failure, to say why nothing was sent
+
+	lingerTimer *time.Timer
+	lingering   bool // lingerTimer is set
+	watchTimer  *time.Timer
+	watching    bool // watchTimer is set
+}
+
+// hashed is where a record belongs.
+type hashed struct {
+	hash    keyspace.Hash
+	keyless bool
+}
+
+func newBuffer(pt *producerTopic, id base.RangeID, who identity) *buffer {
+	b := &buffer{p: pt.p, pt: pt, ref: base.RangeRef{Topic: pt.id, Range: id}, identity: who}
+	b.lingerTimer = time.AfterFunc(time.Hour, b.lingered)
+	b.lingerTimer.Stop()
+	b.watchTimer = time.AfterFunc(time.Hour, b.watch)
+	b.watchTimer.Stop()
+	return b
+}
+
+// append puts a record into the open batch and sends what is due. It reports false when the range is no more.
+func (b *buffer) append(r record.Record, h hashed, size int64, c completion) bool {
+	b.mu.Lock()
+	if b.gone || b.refusing {
+		b.mu.Unlock()
+		return false
+	}
+	o := b.open
+	if o != nil && !b.fits(o, size) {
+		o.sealed = true
+		o = nil
+	}
+	if o == nil {
+		o = b.openBatch(h, c.start)
+	}
+	o.add(r, h, size, c)
+	if b.full(o) {
+		b.sealLocked()
+	}
+	b.pump(c.start) // unlocks
+	return true
+}
+
+// fits reports whether a record of that cost may join the batch; one that is larger than a batch gets its own.
+func (b *buffer) fits(o *batch, cost int64) bool {
+	return int64(o.builder.Size())+cost <= int64(b.p.cfg.maxBatchBytes)
+}
+
+// full reports whether the batch should go without waiting for another record.
+func (b *buffer) full(o *batch) bool {
+	return o.records() >= b.p.cfg.maxBatchRecords || o.builder.Size() >= b.p.cfg.maxBatchBytes
+}
+
+// openBatch begins a batch at the end of the queue.
+func (b *buffer) openBatch(h hashed, now time.Time) *batch {
+	o := b.pt.pool.batch()
+	o.lo, o.hi = h.hash, h.hash
+	if h.keyless {
+		o.lo, o.hi = ^keyspace.Hash(0), 0 // an empty interval, for the first hash to widen
+	}
+	o.opened, o.deadline = now, now.Add(b.p.cfg.deliveryTimeout)
+	b.queue = append(b.queue, o)
+	b.open = o
+	b.watchLocked(now)
+	return o
+}
+
+// sealLocked closes the open batch to further records.
+func (b *buffer) sealLocked() {
+	if b.open == nil {
+		return
+	}
+	b.open.sealed = true
+	if b.open.keyless {
+		b.pt.rotate(b)
+	}
+	b.open = nil
+}
+
+// pump sends every batch that is due, oldest first. It is called with mu held and returns with it released.
+//
+// Sending encodes, compresses and writes to a socket, none of which may happen under mu. So the pump lets go of mu
+// around it, and pumping keeps others out meanwhile: two goroutines that each took a batch and then raced to the
+// connection could send sequence 7 before sequence 6. The one that is kept out loses nothing, since the one inside
+// looks again under mu after each batch before it leaves.
+func (b *buffer) pump(now time.Time) {
+	if b.pumping {
+		b.mu.Unlock()
+		return
+	}
+	b.pumping = true
+	for {
+		bt := b.dueLocked(now)
+		if bt == nil {
+			break
+		}
+		if !b.transmitLocked(bt, now) {
+			break
+		}
+		now = time.Now()
+	}
+	b.pumping = false
+	b.mu.Unlock()
+}
+
+// dueLocked is the batch to send now, sealed and stamped; nil when there is none or it may not be sent yet.
+func (b *buffer) dueLocked(now time.Time) *batch {
+	if b.mending || b.gone || b.holding || b.flying >= b.p.cfg.maxInFlight {
+		return nil
+	}
+	bt := b.firstWaiting()
+	if bt == nil {
+		return nil
+	}
+	if b.rewind || b.regress {
+		if b.flying > 0 {
+			return nil
+		}
+		b.rewind = false
+		if b.regress {
+			if !b.regressLocked() {
+				return nil
+			}
+			if bt = b.firstWaiting(); bt == nil {
+				return nil
+			}
+		}
+	}
+	if bt == b.open {
+		if wait := bt.opened.Add(b.p.cfg.linger).Sub(now); wait > 0 {
+			b.lingerLocked(wait)
+			return nil
+		}
+		b.sealLocked()
+	}
+	if !bt.stamped {
+		bt.stamp(b.identity, b.next)
+		b.next = addSequence(b.next, int32(bt.records()))
+	}
+	return bt
+}
+
+func (b *buffer) firstWaiting() *batch {
+	for _, bt := range b.queue {
+		if bt.state == batchWaiting {
+			return bt
+		}
+	}
+	return nil
+}
+
+// transmitLocked sends one batch. It lets go of mu while it encodes and writes, and reports false when the batch
+// could not be sent and mend has been asked to find out why.
+func (b *buffer) transmitLocked(bt *batch, now time.Time) bool {
+	var conn *mux.Conn
+	if b.leader != nil {
+		conn = b.leader.live()
+	}
+	if conn == nil {
+		if b.leader != nil {
+			b.failures++ // it was there a moment ago: without this, a broker that hangs up at once is called at once
+		}
+		b.mendLocked(nil)
+		return false
+	}
+	bt.state, bt.sentAt, bt.conn = batchFlying, now, conn
+	bt.tries++
+	bt.sending = true
+	b.flying++
+	try := bt.tries
+	b.mu.Unlock()
+	err := b.send(conn, bt, try)
+	b.mu.Lock()
+	bt.sending = false
+	if err == nil {
+		return true
+	}
+	// Nothing has left: the batch is as it was before, unless the watch has given it up in between.
+	if bt.state == batchFlying && bt.tries == try {
+		bt.state = batchWaiting
+		b.flying--
+		b.failLocked(bt, err)
+	}
+	return false
+}
+
+// flush seals the open batch, sends what may be sent, and returns a channel that is closed when everything that is
+// in the buffer now has been answered; nil when nothing is.
+func (b *buffer) flush(now time.Time) <-chan struct{} {
+	b.mu.Lock()
+	b.sealLocked()
+	var finished chan struct{}
+	if n := len(b.queue); n > 0 {
+		last := b.queue[n-1]
+		if last.finished == nil {
+			last.finished = make(chan struct{})
+		}
+		finished = last.finished
+	}
+	b.pump(now)
+	return finished
+}
+
+// refuse makes the buffer take no more records; what it has goes on.
+func (b *buffer) refuse() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refusing = true
+}

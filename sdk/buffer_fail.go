@@ -1,0 +1,205 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+)
+
+// maxStrikes is how often a batch with nothing open before it may be called out of order. The first time can be
+// the echo of a try that overtook it; the second time broker and producer disagree for good.
+const maxStrikes = 2
+
+// failLocked decides what the failed try of bt means for it and for what follows it. The batch is waiting again.
+func (b *buffer) failLocked(bt *batch, err error) {
+	b.p.stats.retries.Add(1)
+	b.lastErr = err
+	if bt.ambiguous && !b.p.cfg.idempotent {
+		b.dropLocked(bt, lost(err)) // sending it again might store it twice
+		return
+	}
+	switch remedyFor(err) {
+	case waitHere:
+		b.rewind = true
+		b.failures++
+		b.mendLocked(err)
+	case goElsewhere:
+		b.rewind = true
+		b.failures++
+		b.leader = nil
+		b.mendLocked(err)
+	case resequence:
+		b.rewind = true
+		b.strikeLocked(bt)
+	case forgotten:
+		// Nothing was ever acknowledged: the batch that would have introduced the producer was refused or is on
+		// another way. In order, they will be taken.
+		b.rewind = true
+		if b.acked {
+			b.regress = true
+		} else {
+			b.strikeLocked(bt)
+		}
+	case fenced:
+		b.fencedLocked(bt, err)
+	case giveUp:
+		// The sequence number of the batch stays unused, so that all behind it would be out of order for ever.
+		b.regress = true
+		b.dropLocked(bt, err)
+	}
+}
+
+// strikeLocked counts refusals of the batch that is first in line.
+func (b *buffer) strikeLocked(bt *batch) {
+	if len(b.queue) > 0 && b.queue[0] == bt {
+		if bt.strikes++; bt.strikes >= maxStrikes {
+			b.regress = true
+		}
+	}
+}
+
+// fencedLocked: a newer epoch writes to the range. Of a named producer that is somebody else, for good. An id of
+// our own can only have met its own later epoch, by a copy that was long on its way.
+func (b *buffer) fencedLocked(bt *batch, err error) {
+	if b.pt.ids.name == "" {
+		b.rewind, b.regress = true, true
+		return
+	}
+	b.pt.fail(err)
+	for _, open := range append([]*batch(nil), b.queue...) {
+		if open.state == batchWaiting {
+			b.dropLocked(open, err)
+		}
+	}
+}
+
+// regressLocked ends the identity: what may have been stored under it unseen fails as unknown, and the rest, of
+// which each batch is known not to have been stored, goes on under a newer one from sequence 0. It reports
+// whether there is one already; a named producer has to ask for it. Nothing is flying.
+func (b *buffer) regressLocked() bool {
+	for _, bt := range append([]*batch(nil), b.queue...) {
+		if bt.state == batchWaiting && bt.ambiguous {
+			b.dropLocked(bt, lost(b.lastErr))
+		}
+	}
+	if b.pt.ids.name != "" {
+		b.mendLocked(nil) // asks for the epoch, and calls renewIdentityLocked
+		return false
+	}
+	b.renewIdentityLocked(b.pt.ids.bump(b.identity))
+	return true
+}
+
+func (b *buffer) renewIdentityLocked(who identity) {
+	b.p.stats.identities.Add(1)
+	b.identity, b.next, b.acked, b.regress = who, 0, false, false
+	for _, bt := range b.queue {
+		bt.stamped, bt.strikes = false, 0
+	}
+}
+
+// dropLocked fails a batch. err says why; the outcome is what is known of it. Its place in the queue keeps the
+// callbacks of the range in order.
+func (b *buffer) dropLocked(bt *batch, err error) {
+	bt.err = withOutcome(err, bt.outcome())
+	if bt.state == batchFlying {
+		b.flying--
+		bt.escaped = true
+	}
+	if b.open == bt {
+		b.sealLocked()
+	}
+	bt.state = batchDone
+	b.finishLocked()
+}
+
+// lost says of an error that the answer never came. What the broker called otherwise is a timeout to the sender,
+// with the reason behind it.
+func lost(err error) error {
+	if err == nil {
+		err = base.CodeTimeout
+	}
+	return &base.Error{
+		Code: base.CodeTimeout, Op: "send", Msg: "the answer was lost and could not be had again: " + err.Error(),
+		Outcome: base.Unknown, Err: err,
+	}
+}
+
+// withOutcome is err as an *Error that carries the outcome.
+func withOutcome(err error, o base.Outcome) error {
+	var e *base.Error
+	if errors.As(err, &e) {
+		return base.Wrap(e.Code, "send", err).WithOutcome(o)
+	}
+	return base.Wrap(base.CodeInternal, "send", err).WithOutcome(o)
+}
+
+// mendLocked starts the goroutine that gets the buffer going again. cause is why it stands still; nil when there
+// was no connection yet.
+func (b *buffer) mendLocked(cause error) {
+	if b.mending {
+		return
+	}
+	b.mending = b.p.c.group.Go("mend", func(ctx context.Context) error {
+		b.mend(ctx, cause)
+		return nil
+	})
+}
+
+// mend waits out the backoff, finds the range's leader, connects, gets a newer identity if the old one has ended,
+// and lets the pump run again. It goes on until that works or nothing is left to send; the watch sees to it that
+// the latter comes.
+func (b *buffer) mend(ctx context.Context, cause error) {
+	for {
+		b.mu.Lock()
+		delay, left, leader := requestBackoff.wait(b.failures), len(b.queue) > 0 && !b.gone, b.leader
+		b.mu.Unlock()
+		if !left || !pause(ctx, delay) {
+			break
+		}
+		leader, err := b.pt.reach(ctx, b.ref, leader, cause)
+		if err == nil {
+			err = b.reidentify(ctx)
+		}
+		b.mu.Lock()
+		if err == nil {
+			b.leader = leader
+			b.mu.Unlock()
+			break
+		}
+		b.failures++
+		b.lastErr, cause = err, err
+		b.leader = nil
+		b.mu.Unlock()
+		if base.CodeOf(err) == base.CodeTopicNotFound {
+			b.pt.removed(err)
+		}
+	}
+	b.mu.Lock()
+	b.mending = false
+	if ctx.Err() != nil {
+		b.mu.Unlock() // the client is closing and fails what is left
+		return
+	}
+	b.pump(time.Now())
+}
+
+// reidentify asks for a named producer's next epoch when the old one has ended.
+func (b *buffer) reidentify(ctx context.Context) error {
+	b.mu.Lock()
+	need, old := b.regress && b.flying == 0 && b.pt.ids.name != "", b.identity
+	b.mu.Unlock()
+	if !need {
+		return nil
+	}
+	who, err := b.pt.ids.after(ctx, b.pt.topic, b.pt.route(), old)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.renewIdentityLocked(who)
+	b.mu.Unlock()
+	return nil
+}

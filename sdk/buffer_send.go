@@ -1,0 +1,100 @@
+package sdk
+
+import (
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// attemptTimeout is how long a try may stay without an answer. The broker is told and answers within it, so a try
+// that runs into it (by attemptGrace) sits on a connection that is dead without saying so.
+const (
+	attemptTimeout = 10 * time.Second
+	attemptGrace   = time.Second
+)
+
+// send encodes the batch at its first try and hands it to the connection. An error means that nothing was sent
+// and that no answer will come.
+func (b *buffer) send(conn *mux.Conn, bt *batch, try int) error {
+	codec := b.pt.codec
+	if bt.encoded == nil {
+		if err := b.encode(bt); err != nil {
+			return err
+		}
+	}
+	limit := b.p.c.maxBatch.Load()
+	if limit > 0 && int64(len(bt.encoded)) > limit {
+		return base.Errorf(base.CodeBatchTooLarge, "send", "the batch has %d bytes, the broker takes %d", len(bt.encoded), limit)
+	}
+	timeout := min(time.Until(bt.deadline), attemptTimeout)
+	b.p.stats.tries.Add(1)
+	_, err := conn.Go(wire.KindProduce, bt.request(b.ref, codec, timeout), bt.payload[:], func(r mux.Response, err error) {
+		b.answered(conn, bt, try, r, err)
+	})
+	return err
+}
+
+// encode finishes the batch and lets its builder go to the next one.
+func (b *buffer) encode(bt *batch) error {
+	encoded, err := bt.builder.Build(b.pt.pool.space(bt.builder.Size()), bt.identity.id, bt.identity.epoch, bt.sequence)
+	if err != nil {
+		return base.Wrap(base.CodeInternal, "encode batch", err)
+	}
+	bt.encoded, bt.payload[0] = encoded, encoded
+	b.pt.pool.builders.Put(bt.builder)
+	bt.builder = nil
+	return nil
+}
+
+// answered takes the answer to a try. It runs on the connection's reader and must not block.
+func (b *buffer) answered(conn *mux.Conn, bt *batch, try int, r mux.Response, err error) {
+	var ack wire.ProduceResponse
+	if err == nil {
+		if err = wire.Decode(r.Message, &ack); err != nil {
+			err = base.Wrap(base.CodeCorruptFrame, "send", err).WithOutcome(base.Unknown)
+		}
+	}
+	now := time.Now()
+	b.mu.Lock()
+	if bt.tries != try || bt.state != batchFlying {
+		// The watch gave this try up. Its records have been told so, or a later try is on its way.
+		b.mu.Unlock()
+		return
+	}
+	b.flying--
+	if err != nil {
+		bt.state = batchWaiting
+		bt.ambiguous = bt.ambiguous || ambiguous(err)
+		b.failLocked(bt, err)
+		b.pump(now)
+		return
+	}
+	bt.state = batchDone
+	bt.ack = ack
+	bt.replicas = b.pt.replicas(b.ref.Range, ack.Segment, conn)
+	b.acked, b.failures, b.lastErr = true, 0, nil
+	// Senders that wait are woken before the pump sends more: it may have a megabyte to compress, and a Send that
+	// waits is somebody's latency.
+	b.finishLocked()
+	b.pump(now)
+}
+
+// finishLocked lets the finished batches at the head of the queue go.
+//
+// They are handed over under mu: were it let go before, an answer that comes on another connection could hand over
+// the next batch first, and callbacks of one range would run out of order.
+func (b *buffer) finishLocked() {
+	n := 0
+	for n < len(b.queue) && b.queue[n].state == batchDone {
+		b.p.finish(b, b.queue[n])
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	rest := copy(b.queue, b.queue[n:])
+	clear(b.queue[rest:])
+	b.queue = b.queue[:rest]
+}

@@ -1,0 +1,97 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+
+	"github.com/eastguard/eastguard/internal/base"
+)
+
+// remedy is what to do about an error of a request.
+type remedy uint8
+
+const (
+	// giveUp: the same request will fail again, wherever it goes.
+	giveUp remedy = iota
+	// waitHere: the same broker will take it later.
+	waitHere
+	// goElsewhere: another broker may take it now; the route may be old.
+	goElsewhere
+	// resequence: the broker lacks an earlier batch of this producer.
+	resequence
+	// forgotten: the broker does not know this producer.
+	forgotten
+	// fenced: another producer of the same name has taken over.
+	fenced
+)
+
+// remedyFor is the one place where errors are classified. What it says does not depend on the outcome: whether a
+// retry is *safe* is for the caller to know, who has a sequence number or a request id, or not.
+func remedyFor(err error) remedy {
+	switch base.CodeOf(err) {
+	case base.CodeBusy, base.CodeDiskFull, base.CodeTimeout, base.CodeBehind, base.CodeTopicDeleting:
+		return waitHere
+	case base.CodeUnreachable, base.CodeShuttingDown, base.CodeNotAdmitted, base.CodeCanceled:
+		// Canceled comes from the broker here, which dropped the request; the caller's own context is looked at
+		// before any answer.
+		return goElsewhere
+	case base.CodeNotLeader, base.CodeNoLeader, base.CodeNotReplica, base.CodeSegmentMoved, base.CodeRangeMoved, base.CodeFenced:
+		return goElsewhere
+	case base.CodeCorruptData:
+		// One copy is damaged. Another replica's may be whole.
+		return goElsewhere
+	case base.CodeOutOfOrder:
+		return resequence
+	case base.CodeUnknownProducer:
+		return forgotten
+	case base.CodeProducerFenced:
+		return fenced
+	}
+	// A code that this version does not know says in its own words whether trying again makes sense.
+	var e *base.Error
+	if errors.As(err, &e) && e.Code.Info().Retryable {
+		return waitHere
+	}
+	return giveUp
+}
+
+// ambiguous reports whether the request that failed with err may have been carried out all the same.
+func ambiguous(err error) bool { return base.OutcomeOf(err) == base.Unknown }
+
+// redirect is the node that err names as the one to ask.
+func redirect(err error) base.Redirect {
+	var e *base.Error
+	if errors.As(err, &e) {
+		return e.Redirect
+	}
+	return base.Redirect{}
+}
+
+// contextError says that the caller's context ended while op was under way. errors.Is finds the context's own
+// error in it.
+func contextError(ctx context.Context, op string, outcome base.Outcome) *base.Error {
+	code := base.CodeCanceled
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		code = base.CodeTimeout
+	}
+	return &base.Error{Code: code, Op: op, Msg: context.Cause(ctx).Error(), Outcome: outcome, Err: ctx.Err()}
+}
+
+// dialError makes sure that a connection that never came to be reads as unreachable and not applied. What the
+// broker itself answered to the handshake (another cluster, no common version) keeps its code.
+func dialError(addr string, err error) error {
+	var e *base.Error
+	if !errors.As(err, &e) || e.Code == base.CodeTimeout || e.Code == base.CodeCanceled || e.Code == base.CodeInternal {
+		return &base.Error{Code: base.CodeUnreachable, Op: "connect to " + addr, Msg: err.Error(), Err: err}
+	}
+	return base.Wrap(e.Code, "connect to "+addr, err).WithOutcome(base.NotApplied)
+}
+
+// hintOf is the next step that err suggests.
+func hintOf(err error) string {
+	var e *base.Error
+	if errors.As(err, &e) {
+		return e.HintText()
+	}
+	return base.CodeInternal.Info().Hint
+}

@@ -1,0 +1,304 @@
+package sdk
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/header"
+	"github.com/eastguard/eastguard/internal/record"
+)
+
+// errAtEnd is what Poll returns when StopAtEnd is reached.
+var errAtEnd = io.EOF
+
+// polling is the chunk that Poll is decoding. It is kept from one Poll to the next, for a chunk may hold more
+// records than one Poll returns.
+type polling struct {
+	cur    *cursor // nil when there is none
+	gen    uint64
+	data   []byte // batches not begun
+	size   int64  // of the chunk, given back to the prefetch budget when it is done
+	batch  bool   // reader is inside a batch
+	head   header.Header
+	want   int64 // offset of the next record
+	reader *record.Reader
+
+	left []Message // given back by Records
+}
+
+// Poll returns the next messages of one range, at least one and at most WithMaxPollRecords. It waits for them until
+// ctx ends. The messages are the caller's to keep.
+//
+// Errors: io.EOF once StopAtEnd is reached; *OffsetOutOfRangeError; CodeTopicNotFound; CodeCorruptData for data
+// that does not hold together, from every replica asked; CodeShuttingDown once closed; the context's own, wrapped.
+// After an error Poll may be called again: the ranges that are well go on.
+func (k *Consumer) Poll(ctx context.Context) ([]Message, error) {
+	select {
+	case <-k.turn:
+	case <-ctx.Done():
+		return nil, contextError(ctx, "poll", base.NotApplied)
+	}
+	defer func() { k.turn <- struct{}{} }()
+	if left := k.poll.left; len(left) > 0 {
+		k.poll.left = nil
+		return left, nil
+	}
+	for {
+		if k.poll.cur == nil {
+			if err := k.nextChunk(ctx); err != nil {
+				return nil, err
+			}
+		}
+		messages, err := k.decode()
+		if err != nil {
+			return nil, err
+		}
+		if len(messages) > 0 {
+			return messages, nil
+		}
+	}
+}
+
+// giveBack keeps messages for the next Poll.
+func (k *Consumer) giveBack(messages []Message) {
+	<-k.turn
+	k.poll.left = messages
+	k.turn <- struct{}{}
+}
+
+// nextChunk waits for fetched data.
+func (k *Consumer) nextChunk(ctx context.Context) error {
+	for {
+		found, err := k.takeChunk()
+		if found || err != nil {
+			return err
+		}
+		select {
+		case <-k.news:
+		case <-ctx.Done():
+			return contextError(ctx, "poll", base.NotApplied)
+		}
+	}
+}
+
+// takeChunk takes the oldest chunk of the range whose turn it is. Ranges take turns, one chunk each.
+func (k *Consumer) takeChunk() (bool, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return false, errClosed("consumer")
+	}
+	if len(k.errs) > 0 {
+		return false, k.takeErrorLocked()
+	}
+	for len(k.queue) > 0 {
+		cur := k.queue[0]
+		k.queue = k.queue[1:]
+		cur.inQueue = false
+		if cur.paused || len(cur.chunks) == 0 {
+			continue
+		}
+		ch := cur.chunks[0]
+		cur.chunks = append(cur.chunks[:0], cur.chunks[1:]...)
+		cur.enqueueLocked()
+		if k.poll.reader == nil {
+			k.poll.reader = record.NewReader(maxDecodedBytes)
+		}
+		k.poll.cur, k.poll.gen, k.poll.data, k.poll.size = cur, cur.gen, ch.data, int64(len(ch.data))
+		k.poll.batch, k.poll.want = false, cur.pos
+		return true, nil
+	}
+	return false, k.restLocked()
+}
+
+// restLocked is what there is to say when there is nothing to read: that the end is reached, or that nothing will
+// come because every range has failed.
+func (k *Consumer) restLocked() error {
+	for _, t := range k.topics {
+		if !t.started {
+			return nil
+		}
+	}
+	failed := 0
+	for _, cur := range k.cursors {
+		switch cur.state {
+		case cursorWaiting, cursorReading:
+			return nil
+		case cursorFailed:
+			failed++
+		case cursorFinished:
+		}
+	}
+	switch {
+	case failed > 0:
+		return base.Errorf(base.CodePartial, "poll", "nothing is left to read: %d ranges have failed and wait for a seek", failed)
+	case k.cfg.stop == stopAtEnd:
+		return errAtEnd
+	}
+	for _, t := range k.topics {
+		if len(k.cfg.ranges[t.name]) == 0 {
+			return nil // the successors of its last ranges are being looked up
+		}
+	}
+	return errAtEnd // only sealed ranges were asked for
+}
+
+func (k *Consumer) takeError() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.takeErrorLocked()
+}
+
+func (k *Consumer) takeErrorLocked() error {
+	if len(k.errs) == 0 {
+		return nil
+	}
+	err := k.errs[0]
+	k.errs = append(k.errs[:0], k.errs[1:]...)
+	return err
+}
+
+// decode returns the next messages of the chunk, and lets go of it at its end. It may return none: what was
+// fetched can lie before the start or behind the stop, or a seek may have made it stale.
+func (k *Consumer) decode() ([]Message, error) {
+	p := &k.poll
+	stale, stop := k.stateOf(p)
+	if stale {
+		k.release(p)
+		return nil, nil
+	}
+	d := decoding{k: k, p: p, stop: stop}
+	more, err := d.run()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	cur := p.cur
+	if cur.gen != p.gen { // a seek came while the lock was free
+		k.releaseLocked(p)
+		return nil, nil
+	}
+	if d.epoch > 0 {
+		cur.epoch = d.epoch
+	}
+	cur.pos = max(cur.pos, p.want)
+	if err != nil {
+		k.releaseLocked(p)
+		cur.failLocked(base.Wrap(base.CodeCorruptData, "read "+cur.position().String(), err))
+		return d.messages, k.lastOrNone(d.messages)
+	}
+	if !more {
+		k.releaseLocked(p)
+	}
+	cur.checkEndLocked()
+	return d.messages, nil
+}
+
+// lastOrNone returns the error that was just reported when there are no messages to return before it.
+func (k *Consumer) lastOrNone(messages []Message) error {
+	if len(messages) > 0 {
+		return nil
+	}
+	return k.takeErrorLocked()
+}
+
+func (k *Consumer) stateOf(p *polling) (stale bool, stop int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return p.cur.gen != p.gen, p.cur.stopAt
+}
+
+func (k *Consumer) release(p *polling) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.releaseLocked(p)
+}
+
+// releaseLocked lets go of the chunk; the room it leaves may start a fetch.
+func (k *Consumer) releaseLocked(p *polling) {
+	k.queued -= p.size
+	p.cur, p.data = nil, nil
+	p.reader.Detach()
+	k.nudge()
+}
+
+// decoding is one decode under way.
+type decoding struct {
+	k        *Consumer
+	p        *polling
+	stop     int64
+	epoch    base.Epoch
+	messages []Message
+}
+
+// run decodes until it has as many messages as one Poll may return, and reports whether the chunk holds more.
+func (d *decoding) run() (more bool, err error) {
+	p := d.p
+	limit := d.k.cfg.maxPollRecords
+	for len(d.messages) < limit {
+		if !p.batch {
+			if len(p.data) == 0 {
+				return false, nil
+			}
+			if err := d.open(); err != nil {
+				return false, err
+			}
+		}
+		rec, ok := p.reader.Next()
+		if !ok {
+			if err := p.reader.Err(); err != nil {
+				return false, err
+			}
+			p.batch = false
+			p.want = max(p.want, p.head.End())
+			p.reader.Detach()
+			continue
+		}
+		if rec.Offset < p.want || d.stop >= 0 && rec.Offset >= d.stop {
+			continue
+		}
+		p.want = rec.Offset + 1
+		if d.messages == nil {
+			d.messages = make([]Message, 0, min(limit, int(p.head.End()-rec.Offset)))
+		}
+		d.messages = append(d.messages, Message{
+			Record: d.record(&rec), Range: p.cur.ref.Range, Offset: rec.Offset, LeaderEpoch: base.Epoch(p.head.Epoch),
+		})
+	}
+	return p.batch || len(p.data) > 0, nil
+}
+
+// open begins the next batch. Its CRC is checked here, and that its epoch is no older than the one before it:
+// together with the chain of offsets that is what a replica must not get wrong.
+func (d *decoding) open() error {
+	p := d.p
+	h, err := header.Parse(p.data)
+	if err != nil {
+		return err
+	}
+	if err := p.reader.Reset(p.data[:h.Size()]); err != nil {
+		return err
+	}
+	if last := max(d.epoch, p.cur.epoch); base.Epoch(h.Epoch) < last {
+		return base.Errorf(base.CodeCorruptData, "", "the batch at %d is of epoch %d, behind one of epoch %d", h.BaseOffset, h.Epoch, last)
+	}
+	d.epoch = base.Epoch(h.Epoch)
+	p.head, p.batch, p.data = h, true, p.data[h.Size():]
+	return nil
+}
+
+// record turns a stored record into what was sent.
+func (d *decoding) record(rec *record.Record) Record {
+	r := Record{Topic: d.p.cur.t.name, Key: rec.Key, Value: rec.Value, Headers: rec.Headers, Timestamp: time.UnixMilli(rec.TimestampMs)}
+	for i := range rec.Headers {
+		if rec.Headers[i].Key == RouteHeader {
+			r.RoutingKey = rec.Headers[i].Value
+			r.Headers = append(append(make([]Header, 0, len(rec.Headers)-1), rec.Headers[:i]...), rec.Headers[i+1:]...)
+			if len(r.Headers) == 0 {
+				r.Headers = nil
+			}
+			break
+		}
+	}
+	return r
+}

@@ -1,0 +1,144 @@
+package sdk
+
+import (
+	"context"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// maxDecodedBytes bounds what one batch may decompress to: the largest record a broker can be told to take, with
+// room for its batch.
+const maxDecodedBytes = 80 << 20
+
+// bounds is what ListOffsets tells of one range.
+type bounds = wire.OffsetAnswer
+
+// holder finds a broker that holds the segment with one offset of a range: the leader of the active segment to
+// begin with, which knows most, then whoever the coordinator names. After a refusal ask again with its error.
+func (c *Client) holder(ctx context.Context, r *route, ref base.RangeRef, offset int64, cause error) (*broker, error) {
+	if cause == nil {
+		if _, addr := r.leader(ref.Range); addr != "" {
+			return c.brokers.at(addr), nil
+		}
+	}
+	if to := redirect(cause); to.Address != "" {
+		return c.brokers.at(to.Address), nil
+	}
+	var resp wire.LocateResponse
+	if err := c.ask(ctx, wire.KindLocate, wire.LocateRequest{Ref: ref, Offset: offset}, &resp); err != nil {
+		return nil, err
+	}
+	c.brokers.learn(resp.Nodes)
+	for _, n := range resp.Segment.Replicas {
+		if addr := c.brokers.address(n); addr != "" {
+			return c.brokers.at(addr), nil
+		}
+	}
+	return nil, base.Errorf(base.CodeNoLeader, "find replica", "no replica of range %s of topic %s can be reached", ref.Range, r.Name)
+}
+
+// askRange sends a request to a broker that holds the segment with one offset of a range, going on until one
+// answers or ctx ends.
+func (c *Client) askRange(ctx context.Context, r *route, ref base.RangeRef, offset int64, kind wire.Kind, req, resp any) error {
+	msg := wire.Encode(req)
+	var cause error
+	for failures := 0; ; failures++ {
+		if !pause(ctx, requestBackoff.wait(failures)) {
+			if cause != nil {
+				return base.Wrap(base.CodeUnreachable, kindName(kind), cause)
+			}
+			return contextError(ctx, kindName(kind), base.NotApplied)
+		}
+		b, err := c.holder(ctx, r, ref, offset, cause)
+		if err == nil {
+			err = c.callOnce(ctx, b, kind, msg, resp)
+		}
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil {
+			cause = err
+		}
+		if remedyFor(err) == giveUp {
+			return base.Wrap(base.CodeInternal, kindName(kind), err)
+		}
+	}
+}
+
+// callOnce asks one broker once.
+func (c *Client) callOnce(ctx context.Context, b *broker, kind wire.Kind, msg []byte, resp any) error {
+	conn, err := b.connect(ctx)
+	if err != nil {
+		return err
+	}
+	answer, err := conn.Call(ctx, kind, msg, nil)
+	if err != nil {
+		return err
+	}
+	return wire.Decode(answer.Message, resp)
+}
+
+// listOffsets asks for one position in each of some ranges. A range that is no more is left out.
+func (c *Client) listOffsets(ctx context.Context, r *route, ranges []base.RangeID, spec startSpec) (map[base.RangeID]bounds, error) {
+	found := make(map[base.RangeID]bounds, len(ranges))
+	for _, id := range ranges {
+		ref := base.RangeRef{Topic: r.ID, Range: id}
+		q := wire.OffsetQuery{Ref: ref, At: spec.query(), TimeMs: spec.timeMs}
+		answer, err := c.offsetOf(ctx, r, q)
+		switch {
+		case base.CodeOf(err) == base.CodeRangeNotFound && err != nil:
+		case err != nil:
+			return nil, err
+		default:
+			found[id] = answer
+		}
+	}
+	return found, nil
+}
+
+func (c *Client) offsetOf(ctx context.Context, r *route, q wire.OffsetQuery) (bounds, error) {
+	var cause error
+	for failures := 0; ; failures++ {
+		if !pause(ctx, requestBackoff.wait(failures)) {
+			return bounds{}, contextError(ctx, "list offsets", base.NotApplied)
+		}
+		var resp wire.ListOffsetsResponse
+		err := c.askRange(ctx, r, q.Ref, lastOffset(r, q.Ref.Range), wire.KindListOffsets, wire.ListOffsetsRequest{Queries: []wire.OffsetQuery{q}}, &resp)
+		if err != nil {
+			return bounds{}, err
+		}
+		if len(resp.Offsets) != 1 {
+			return bounds{}, base.Errorf(base.CodeInternal, "list offsets", "%d answers to one query", len(resp.Offsets))
+		}
+		a := resp.Offsets[0]
+		if a.Error == nil {
+			return a, nil
+		}
+		cause = a.Error.Err()
+		if remedyFor(cause) == giveUp {
+			return bounds{}, base.Wrap(base.CodeInternal, "list offsets", cause)
+		}
+	}
+}
+
+// query is the kind of position a Start asks for.
+func (s *startSpec) query() wire.OffsetSpec {
+	switch s.kind {
+	case startLatest:
+		return wire.OffsetLatest
+	case startTime:
+		return wire.OffsetAtTime
+	case startEarliest, startPositions:
+	}
+	return wire.OffsetEarliest
+}
+
+// rangesOf lists the ranges of a route, sealed ones included.
+func rangesOf(r *route) []base.RangeID {
+	ids := make([]base.RangeID, 0, len(r.Ranges))
+	for i := range r.Ranges {
+		ids = append(ids, r.Ranges[i].ID)
+	}
+	return ids
+}
