@@ -120,7 +120,8 @@ func (s *Server) Stats() Stats {
 // Serve accepts connections until l fails or the server is closed, which is no error. It closes l.
 func (s *Server) Serve(l net.Listener) error {
 	if !s.addListener(l) {
-		return l.Close()
+		_ = l.Close() // by its owner, perhaps
+		return nil
 	}
 	defer s.removeListener(l)
 	var delay time.Duration
