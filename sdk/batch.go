@@ -2,7 +2,7 @@ package sdk
 
 import (
 	"math"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -51,8 +51,8 @@ type batch struct {
 	ack      wire.ProduceResponse
 	replicas []base.NodeID
 	err      error
-	finished chan struct{} // closed after the callbacks, when somebody waits for it
-	escaped  bool          // a connection may still read encoded: it is not used again
+	marks    []*mark // of flushes that wait for it
+	escaped  bool    // a connection may still read encoded: it is not used again
 }
 
 type batchState uint8
@@ -76,8 +76,6 @@ type waiter struct {
 	ack   Ack
 	err   error
 }
-
-var waiters = sync.Pool{New: func() any { return &waiter{ready: make(chan struct{}, 1)} }}
 
 // records is how many records it holds.
 func (b *batch) records() int { return len(b.owed) }
@@ -138,4 +136,36 @@ func (b *batch) outcome() base.Outcome {
 		return base.Unknown
 	}
 	return base.NotApplied
+}
+
+// mark is one Flush waiting for one buffer: for the batch that was last when it came or, if that batch was cut
+// anew, for each of those that took its records.
+type mark struct {
+	left atomic.Int32
+	done chan struct{}
+}
+
+func newMark() *mark {
+	m := &mark{done: make(chan struct{})}
+	m.left.Store(1)
+	return m
+}
+
+// reached is called for each batch the mark waits for, after its callbacks.
+func (m *mark) reached() {
+	if m.left.Add(-1) == 0 {
+		close(m.done)
+	}
+}
+
+// handOver makes the marks of a batch wait for the batches that took its records instead.
+func (bt *batch) handOver(heirs map[*batch]bool) {
+	for _, m := range bt.marks {
+		m.left.Add(int32(len(heirs)))
+		for heir := range heirs {
+			heir.marks = append(heir.marks, m)
+		}
+		m.reached()
+	}
+	bt.marks = nil
 }

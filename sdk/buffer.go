@@ -153,7 +153,7 @@ func (b *buffer) pump(now time.Time) {
 
 // dueLocked is the batch to send now, sealed and stamped; nil when there is none or it may not be sent yet.
 func (b *buffer) dueLocked(now time.Time) *batch {
-	if b.mending || b.gone || b.holding || b.flying >= b.p.cfg.maxInFlight {
+	if b.mending || b.gone || b.holding || b.flying >= b.window() {
 		return nil
 	}
 	bt := b.firstWaiting()
@@ -186,6 +186,15 @@ func (b *buffer) dueLocked(now time.Time) *batch {
 		b.next = addSequence(b.next, int32(bt.records()))
 	}
 	return bt
+}
+
+// window is how many batches may be on the way. After a failure one goes ahead alone: a broker that is busy or
+// keeps losing its connection is not sent five batches to lose, and each try that works is progress.
+func (b *buffer) window() int {
+	if b.failures > 0 {
+		return 1
+	}
+	return b.p.cfg.maxInFlight
 }
 
 func (b *buffer) firstWaiting() *batch {
@@ -239,11 +248,9 @@ func (b *buffer) flush(now time.Time) <-chan struct{} {
 	b.sealLocked()
 	var finished chan struct{}
 	if n := len(b.queue); n > 0 {
-		last := b.queue[n-1]
-		if last.finished == nil {
-			last.finished = make(chan struct{})
-		}
-		finished = last.finished
+		m := newMark()
+		b.queue[n-1].marks = append(b.queue[n-1].marks, m)
+		finished = m.done
 	}
 	b.pump(now)
 	return finished

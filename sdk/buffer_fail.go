@@ -20,7 +20,7 @@ func (b *buffer) failLocked(bt *batch, err error) {
 		b.dropLocked(bt, lost(err)) // sending it again might store it twice
 		return
 	}
-	switch remedyFor(err) {
+	switch b.remedy(err) {
 	case waitHere:
 		b.rewind = true
 		b.failures++
@@ -28,7 +28,9 @@ func (b *buffer) failLocked(bt *batch, err error) {
 	case goElsewhere:
 		b.rewind = true
 		b.failures++
-		b.leader = nil
+		if base.CodeOf(err) != base.CodeUnreachable {
+			b.leader = nil
+		} // else the connection is gone, not the leader: dial it again before asking who leads
 		b.mendLocked(err)
 	case resequence:
 		b.rewind = true
@@ -49,6 +51,16 @@ func (b *buffer) failLocked(bt *batch, err error) {
 		b.regress = true
 		b.dropLocked(bt, err)
 	}
+}
+
+// remedy is remedyFor, but for a broker that does not know the topic or the range: it may be behind, or they may be
+// no more, and the route will tell.
+func (b *buffer) remedy(err error) remedy {
+	switch base.CodeOf(err) {
+	case base.CodeTopicNotFound, base.CodeRangeNotFound:
+		return goElsewhere
+	}
+	return remedyFor(err)
 }
 
 // strikeLocked counts refusals of the batch that is first in line.

@@ -187,6 +187,7 @@ func (s *stepping) locate(cur *cursor) {
 		case gen != cur.gen:
 		case err != nil:
 			cur.failedLocked(err, time.Now())
+			cur.broker = nil
 		default:
 			cur.broker = b
 		}

@@ -110,6 +110,9 @@ func (cur *cursor) failedLocked(err error, now time.Time) {
 		cur.trimmedLocked(code)
 	case remedyFor(err) == waitHere:
 		cur.retryLocked(requestBackoff, err, false, now)
+	case code == base.CodeUnreachable && cur.broker != nil:
+		// The connection is gone, not the replica: dial it again before asking who else there is.
+		cur.retryLocked(requestBackoff, err, false, now)
 	case remedyFor(err) == goElsewhere:
 		if code == base.CodeNotLeader || code == base.CodeUnreachable {
 			cur.t.wanted = true

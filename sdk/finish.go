@@ -12,7 +12,7 @@ func (p *Producer) finish(b *buffer, bt *batch) {
 	bt.escaped = bt.escaped || bt.sending || bt.ambiguous
 	now := time.Now()
 	acks := bt.acks(b)
-	callbacks := bt.finished != nil
+	callbacks := len(bt.marks) > 0
 	for i := range bt.owed {
 		c := &bt.owed[i]
 		callbacks = callbacks || c.call != nil
@@ -123,8 +123,8 @@ func (f *finisher) call(item *finishing) {
 			c.call(item.acks.at(i, item.now.Sub(c.start)), bt.err)
 		}
 	}
-	if bt.finished != nil {
-		close(bt.finished)
+	for _, m := range bt.marks {
+		m.reached()
 	}
 	item.pt.pool.put(bt)
 }

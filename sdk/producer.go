@@ -25,6 +25,7 @@ type Producer struct {
 	memory   memory
 	stats    producerCounters
 	finisher finisher
+	waiters  sync.Pool // *waiter
 	closed   atomic.Bool
 	home     atomic.Pointer[producerTopic] // of topic, for the common case
 
@@ -49,6 +50,7 @@ func (c *Client) NewProducer(topic string, opts ...ProducerOption) (*Producer, e
 	p := &Producer{c: c, cfg: cfg, topic: topic, topics: make(map[string]*producerTopic)}
 	p.memory.limit = cfg.bufferBytes
 	p.finisher.p = p
+	p.waiters.New = func() any { return &waiter{ready: make(chan struct{}, 1)} }
 	return p, c.register(p)
 }
 
@@ -61,16 +63,16 @@ func (p *Producer) Send(ctx context.Context, r Record) (Ack, error) {
 	if ctx.Err() != nil {
 		return Ack{}, contextError(ctx, "send", base.NotApplied)
 	}
-	w := waiters.Get().(*waiter)
+	w := p.waiters.Get().(*waiter)
 	if err := p.enqueue(ctx, &r, completion{wait: w, start: time.Now()}); err != nil {
-		waiters.Put(w)
+		p.waiters.Put(w)
 		return Ack{}, err
 	}
 	select {
 	case <-w.ready:
 		ack, err := w.ack, w.err
 		w.ack, w.err = Ack{}, nil
-		waiters.Put(w)
+		p.waiters.Put(w)
 		return ack, err
 	case <-ctx.Done():
 		// The batch still holds the waiter, so it does not go back to the pool.

@@ -223,6 +223,7 @@ func (b *buffer) scatter(bt *batch, t *sendTable) error {
 		return err
 	}
 	var moved int64
+	heirs := make(map[*batch]bool)
 	for i := 0; ; i++ {
 		rec, ok := rd.Next()
 		if !ok {
@@ -234,13 +235,17 @@ func (b *buffer) scatter(bt *batch, t *sendTable) error {
 		}
 		moved += cost
 		h := routeOf(&rec)
-		t.pick(h).adopt(rec, h, cost, bt.owed[i], bt.deadline)
+		heirs[t.pick(h).adopt(rec, h, cost, bt.owed[i], bt.deadline)] = true
 	}
-	return rd.Err()
+	if err := rd.Err(); err != nil {
+		return err // our own bytes: never
+	}
+	bt.handOver(heirs)
+	return nil
 }
 
-// adopt takes over a record of a range that is no more.
-func (b *buffer) adopt(rec record.Record, h hashed, cost int64, c completion, deadline time.Time) {
+// adopt takes over a record of a range that is no more, and returns the batch it is in now.
+func (b *buffer) adopt(rec record.Record, h hashed, cost int64, c completion, deadline time.Time) *batch {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	o := b.open
@@ -256,6 +261,7 @@ func (b *buffer) adopt(rec record.Record, h hashed, cost int64, c completion, de
 	if b.full(o) {
 		b.sealLocked()
 	}
+	return o
 }
 
 // routeOf finds where a stored record belongs: by its routing key if it keeps one, else by its key.

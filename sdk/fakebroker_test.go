@@ -1,0 +1,629 @@
+package sdk
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/header"
+	"github.com/eastguard/eastguard/internal/keyspace"
+	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/record"
+	"github.com/eastguard/eastguard/internal/vfs"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// fakeCluster is brokers that share one memory: what a real cluster would replicate. Each has an address of its
+// own on an in-memory network, so that the tests can run in virtual time.
+type fakeCluster struct {
+	t   testing.TB
+	net *fakeNet
+
+	mu      sync.Mutex
+	changed *sync.Cond // a log grew, a range was sealed, or the cluster closed
+	topics  map[string]*fakeTopic
+	brokers map[base.NodeID]*fakeBroker
+	closed  bool
+	opened  map[string]int16 // producer name -> epoch
+	nextSeg base.SegmentID
+
+	// script may answer a produce in the broker's place, or spoil its answer. n counts the produces of all brokers.
+	script  func(n int, p *fakeProduce) verdict
+	produce int
+
+	maxRecord, maxBatch int64
+}
+
+// fakeProduce is one produce request as the script sees it.
+type fakeProduce struct {
+	broker *fakeBroker
+	req    wire.ProduceRequest
+	head   header.Header
+	batch  []byte
+}
+
+// verdict is what the script makes of a produce.
+type verdict struct {
+	refuse error         // answer this and do not append
+	lose   bool          // append, then cut the connection instead of answering
+	drop   bool          // do not append, and cut the connection
+	mute   bool          // append, and never answer
+	hold   chan struct{} // answer only when this is closed
+}
+
+type fakeTopic struct {
+	id      base.TopicID
+	name    string
+	version base.Version
+	config  base.TopicConfig
+	ranges  []*fakeRange
+	gone    bool
+}
+
+type fakeRange struct {
+	route     wire.RangeRoute
+	leader    base.NodeID
+	batches   [][]byte
+	heads     []header.Header
+	end       int64
+	earliest  int64
+	producers map[int64]*fakeProducerState
+	epoch     base.Epoch
+}
+
+type fakeProducerState struct {
+	epoch int16
+	next  int32
+	last  []wire.ProducerBatch
+}
+
+type fakeBroker struct {
+	c    *fakeCluster
+	node base.NodeID
+	addr string
+	srv  *mux.Server
+	lis  net.Listener
+}
+
+func newFakeCluster(t testing.TB, nodes ...base.NodeID) *fakeCluster {
+	c := &fakeCluster{
+		t: t, net: &fakeNet{listeners: make(map[string]*fakeListener)}, topics: make(map[string]*fakeTopic),
+		brokers: make(map[base.NodeID]*fakeBroker), opened: make(map[string]int16), nextSeg: 1,
+		maxRecord: 1 << 20, maxBatch: 4 << 20,
+	}
+	c.changed = sync.NewCond(&c.mu)
+	if len(nodes) == 0 {
+		nodes = []base.NodeID{"n1"}
+	}
+	for _, n := range nodes {
+		c.start(n)
+	}
+	return c
+}
+
+// start begins a broker, or begins it anew at the same address.
+func (c *fakeCluster) start(n base.NodeID) {
+	b := &fakeBroker{c: c, node: n, addr: string(n) + ":2921"}
+	b.srv = mux.NewServer(mux.ServerOptions{Handler: b, Hello: b.hello})
+	b.lis = c.net.listen(b.addr)
+	c.mu.Lock()
+	c.brokers[n] = b
+	c.mu.Unlock()
+	go func() { _ = b.srv.Serve(b.lis) }()
+}
+
+// stop ends a broker; its connections break.
+func (c *fakeCluster) stop(n base.NodeID) {
+	c.mu.Lock()
+	b := c.brokers[n]
+	c.changed.Broadcast()
+	c.mu.Unlock()
+	_ = b.srv.Close()
+	_ = b.lis.Close()
+}
+
+func (c *fakeCluster) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.changed.Broadcast()
+	var all []*fakeBroker
+	for _, b := range c.brokers {
+		all = append(all, b)
+	}
+	c.mu.Unlock()
+	for _, b := range all {
+		_ = b.srv.Close()
+		_ = b.lis.Close()
+	}
+}
+
+// addTopic makes a topic of n ranges, led by the brokers in turn.
+func (c *fakeCluster) addTopic(name string, n int) *fakeTopic {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	nodes := make([]base.NodeID, 0, len(c.brokers))
+	for id := range c.brokers {
+		nodes = append(nodes, id)
+	}
+	slices.Sort(nodes)
+	t := &fakeTopic{name: name, id: newRequestID(), version: 1}
+	for i, span := range keyspace.Tile(n) {
+		t.ranges = append(t.ranges, c.newRange(base.RangeID(i+1), span, nodes[i%len(nodes)]))
+	}
+	c.topics[name] = t
+	return t
+}
+
+func (c *fakeCluster) newRange(id base.RangeID, span keyspace.Span, leader base.NodeID) *fakeRange {
+	seg := c.nextSeg
+	c.nextSeg++
+	return &fakeRange{
+		leader: leader, epoch: 1, producers: make(map[int64]*fakeProducerState),
+		route: wire.RangeRoute{ID: id, Span: span, State: base.StateActive, Active: &wire.SegmentRoute{
+			ID: seg, Epoch: 1, State: base.StateActive, Replicas: []base.NodeID{leader},
+		}},
+	}
+}
+
+// move gives a range another leader.
+func (c *fakeCluster) move(t *fakeTopic, id base.RangeID, to base.NodeID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := t.find(id)
+	r.leader = to
+	r.epoch++
+	active := *r.route.Active
+	active.Replicas, active.Epoch, active.ID = []base.NodeID{to}, r.epoch, c.nextSeg
+	c.nextSeg++
+	r.route.Active = &active
+	t.version++
+}
+
+// split seals a range and opens its two halves.
+func (c *fakeCluster) split(t *fakeTopic, id base.RangeID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	parent := t.find(id)
+	left, right, _ := parent.route.Span.Halves()
+	for _, span := range []keyspace.Span{left, right} {
+		child := c.newRange(base.RangeID(len(t.ranges)+1), span, parent.leader)
+		child.route.Parents = []base.RangeID{id}
+		for pid, s := range parent.producers {
+			child.producers[pid] = &fakeProducerState{epoch: s.epoch}
+		}
+		parent.route.Children = append(parent.route.Children, child.route.ID)
+		t.ranges = append(t.ranges, child)
+	}
+	parent.route.State, parent.route.End, parent.route.Active = base.StateSealed, parent.end, nil
+	t.version++
+	c.changed.Broadcast()
+}
+
+func (t *fakeTopic) find(id base.RangeID) *fakeRange {
+	for _, r := range t.ranges {
+		if r.route.ID == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// records decodes everything a range holds.
+func (c *fakeCluster) records(t *fakeTopic, id base.RangeID) []record.Record {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []record.Record
+	for _, b := range t.find(id).batches {
+		rd := record.NewReader(64 << 20)
+		require.NoError(c.t, rd.Reset(b))
+		for {
+			r, ok := rd.Next()
+			if !ok {
+				break
+			}
+			all = append(all, r)
+		}
+		require.NoError(c.t, rd.Err())
+	}
+	return all
+}
+
+func (b *fakeBroker) hello(wire.HelloRequest) (wire.HelloResponse, error) {
+	return wire.HelloResponse{
+		Cluster: base.ClusterID{1}, Node: b.node, Version: "fake", MaxRecordBytes: b.c.maxRecord, MaxBatchBytes: b.c.maxBatch, Address: b.addr,
+	}, nil
+}
+
+// Handle serves one request.
+func (b *fakeBroker) Handle(_ context.Context, r *mux.Request) {
+	switch r.Kind {
+	case wire.KindProduce:
+		b.produce(r)
+	case wire.KindFetch:
+		go b.fetch(r)
+	default:
+		resp, err := b.meta(r)
+		if err != nil {
+			r.Fail(err)
+			return
+		}
+		r.Reply(wire.Encode(resp))
+	}
+}
+
+func (b *fakeBroker) meta(r *mux.Request) (any, error) {
+	c := b.c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch r.Kind {
+	case wire.KindRoute:
+		var req wire.RouteRequest
+		if err := r.Decode(&req); err != nil {
+			return nil, err
+		}
+		t := c.topics[req.Name]
+		if t == nil {
+			return nil, base.Errorf(base.CodeTopicNotFound, "route", "topic %s does not exist", req.Name)
+		}
+		return wire.RouteResponse{Topic: c.route(t)}, nil
+	case wire.KindLocate:
+		var req wire.LocateRequest
+		if err := r.Decode(&req); err != nil {
+			return nil, err
+		}
+		_, rg := c.byRef(req.Ref)
+		if rg == nil {
+			return nil, base.CodeRangeNotFound
+		}
+		return wire.LocateResponse{Segment: wire.SegmentRoute{Replicas: []base.NodeID{rg.leader}, State: base.StateActive}, Nodes: c.addresses()}, nil
+	case wire.KindListOffsets:
+		var req wire.ListOffsetsRequest
+		if err := r.Decode(&req); err != nil {
+			return nil, err
+		}
+		return c.listOffsets(req), nil
+	case wire.KindOpenProducer:
+		var req wire.OpenProducerRequest
+		if err := r.Decode(&req); err != nil {
+			return nil, err
+		}
+		c.opened[req.Name]++
+		return wire.OpenProducerResponse{ProducerID: int64(keyspace.HashKey([]byte(req.Name)) >> 1), Epoch: c.opened[req.Name]}, nil
+	case wire.KindProducerState:
+		var req wire.ProducerStateRequest
+		if err := r.Decode(&req); err != nil {
+			return nil, err
+		}
+		_, rg := c.byRef(req.Ref)
+		s := rg.producers[req.ProducerID]
+		if s == nil {
+			return wire.ProducerStateResponse{Sealed: rg.route.State == base.StateSealed}, nil
+		}
+		return wire.ProducerStateResponse{Known: true, Epoch: s.epoch, Batches: s.last, Commit: rg.end, Sealed: rg.route.State == base.StateSealed}, nil
+	}
+	return nil, base.Errorf(base.CodeUnknownKind, "fake", "kind %s is not faked", r.Kind)
+}
+
+func (c *fakeCluster) route(t *fakeTopic) wire.TopicRoute {
+	tr := wire.TopicRoute{ID: t.id, Name: t.name, Version: t.version, Config: t.config, Nodes: c.addresses()}
+	for _, r := range t.ranges {
+		tr.Ranges = append(tr.Ranges, r.route)
+	}
+	return tr
+}
+
+func (c *fakeCluster) addresses() []wire.NodeAddress {
+	var all []wire.NodeAddress
+	for _, b := range c.brokers {
+		all = append(all, wire.NodeAddress{ID: b.node, Address: b.addr})
+	}
+	return all
+}
+
+func (c *fakeCluster) byRef(ref base.RangeRef) (*fakeTopic, *fakeRange) {
+	for _, t := range c.topics {
+		if t.id == ref.Topic {
+			return t, t.find(ref.Range)
+		}
+	}
+	return nil, nil
+}
+
+func (c *fakeCluster) listOffsets(req wire.ListOffsetsRequest) wire.ListOffsetsResponse {
+	var resp wire.ListOffsetsResponse
+	for _, q := range req.Queries {
+		a := wire.OffsetAnswer{Ref: q.Ref}
+		_, rg := c.byRef(q.Ref)
+		if rg == nil {
+			m := wire.ErrorFrom(base.CodeRangeNotFound)
+			a.Error = &m
+			resp.Offsets = append(resp.Offsets, a)
+			continue
+		}
+		a.Earliest, a.Commit, a.Sealed = rg.earliest, rg.end, rg.route.State == base.StateSealed
+		switch q.At {
+		case wire.OffsetEarliest:
+			a.Offset = rg.earliest
+		case wire.OffsetLatest:
+			a.Offset = rg.end
+		case wire.OffsetAtTime:
+			a.Offset = rg.end
+			for _, h := range rg.heads {
+				if h.MaxTimestamp >= q.TimeMs {
+					a.Offset, a.TimeMs = h.BaseOffset, h.MaxTimestamp
+					break
+				}
+			}
+		}
+		resp.Offsets = append(resp.Offsets, a)
+	}
+	return resp
+}
+
+func (b *fakeBroker) produce(r *mux.Request) {
+	var req wire.ProduceRequest
+	if err := r.Decode(&req); err != nil {
+		r.Fail(err)
+		return
+	}
+	h, err := header.Check(r.Payload, int(b.c.maxBatch))
+	if err != nil {
+		r.Fail(err)
+		return
+	}
+	c := b.c
+	c.mu.Lock()
+	c.produce++
+	n, script := c.produce, c.script
+	c.mu.Unlock()
+	var v verdict
+	if script != nil {
+		v = script(n, &fakeProduce{broker: b, req: req, head: h, batch: r.Payload})
+	}
+	switch {
+	case v.refuse != nil:
+		r.Fail(v.refuse)
+		return
+	case v.drop:
+		c.net.cut(b.addr)
+		r.Fail(base.CodeShuttingDown)
+		return
+	}
+	resp, err := c.append(b, req, h, r.Payload)
+	switch {
+	case v.mute:
+		return
+	case v.lose:
+		c.net.cut(b.addr)
+		r.Fail(base.CodeShuttingDown) // goes nowhere
+		return
+	}
+	answer := func() {
+		if err != nil {
+			r.Fail(err)
+			return
+		}
+		r.Reply(wire.Encode(&resp))
+	}
+	if v.hold != nil {
+		go func() { <-v.hold; answer() }()
+		return
+	}
+	answer()
+}
+
+// append checks the sequence and stores the batch, as DESIGN 9.3 has it.
+func (c *fakeCluster) append(b *fakeBroker, req wire.ProduceRequest, h header.Header, batch []byte) (wire.ProduceResponse, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, rg := c.byRef(base.RangeRef{Topic: req.Topic, Range: req.Range})
+	switch {
+	case rg == nil:
+		return wire.ProduceResponse{}, base.Errorf(base.CodeTopicNotFound, "produce", "no such topic")
+	case rg.route.State == base.StateSealed:
+		return wire.ProduceResponse{}, base.Errorf(base.CodeRangeMoved, "produce", "the range was split")
+	case rg.leader != b.node:
+		to := c.brokers[rg.leader]
+		return wire.ProduceResponse{}, base.Errorf(base.CodeSegmentMoved, "produce", "not the leader").WithRedirect(base.Redirect{Node: to.node, Address: to.addr})
+	}
+	resp := wire.ProduceResponse{Base: rg.end, AppendMs: time.Now().UnixMilli(), Segment: rg.route.Active.ID, Epoch: rg.epoch}
+	if h.HasProducer() {
+		s := rg.producers[h.ProducerID]
+		switch {
+		case s != nil && h.ProducerEpoch < s.epoch:
+			return resp, base.Errorf(base.CodeProducerFenced, "produce", "epoch %d is behind %d", h.ProducerEpoch, s.epoch)
+		case s != nil && h.ProducerEpoch == s.epoch:
+			for _, old := range s.last {
+				if old.BaseSequence == h.BaseSequence {
+					resp.Base, resp.Duplicate = old.Base, true
+					return resp, nil
+				}
+			}
+			if h.BaseSequence != s.next {
+				return resp, base.Errorf(base.CodeOutOfOrder, "produce", "sequence %d, %d is next", h.BaseSequence, s.next)
+			}
+		case h.BaseSequence != 0:
+			return resp, base.Errorf(base.CodeUnknownProducer, "produce", "producer %d is not known", h.ProducerID)
+		default:
+			s = &fakeProducerState{epoch: h.ProducerEpoch}
+			rg.producers[h.ProducerID] = s
+		}
+		s.next = addSequence(h.LastSequence(), 1)
+		s.last = append(s.last, wire.ProducerBatch{BaseSequence: h.BaseSequence, LastSequence: h.LastSequence(), Base: rg.end})
+		if len(s.last) > 5 {
+			s.last = s.last[1:]
+		}
+	}
+	stored := append([]byte(nil), batch...)
+	header.Patch(stored, rg.end, int32(rg.epoch))
+	h.BaseOffset, h.Epoch = rg.end, int32(rg.epoch)
+	rg.batches, rg.heads = append(rg.batches, stored), append(rg.heads, h)
+	rg.end = h.End()
+	c.changed.Broadcast()
+	return resp, nil
+}
+
+func (b *fakeBroker) fetch(r *mux.Request) {
+	var req wire.FetchRequest
+	if err := r.Decode(&req); err != nil {
+		r.Fail(err)
+		return
+	}
+	c := b.c
+	deadline := time.Now().Add(time.Duration(req.MaxWaitMs) * time.Millisecond)
+	alarm := time.AfterFunc(time.Until(deadline), func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.changed.Broadcast()
+	})
+	defer alarm.Stop()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		resp, payload, tell := c.read(b, req)
+		if tell || req.MinBytes == 0 || !time.Now().Before(deadline) || c.closed || c.brokers[b.node] != b {
+			r.Reply(wire.Encode(&resp), vfs.MemPart(payload))
+			return
+		}
+		c.changed.Wait()
+	}
+}
+
+// read collects what the ranges have; tell says that there is something to answer.
+func (c *fakeCluster) read(b *fakeBroker, req wire.FetchRequest) (resp wire.FetchResponse, payload []byte, tell bool) {
+	for _, q := range req.Ranges {
+		res := wire.FetchRangeResult{Topic: q.Topic, Range: q.Range, State: wire.FetchActive, Next: q.Offset}
+		_, rg := c.byRef(base.RangeRef{Topic: q.Topic, Range: q.Range})
+		switch {
+		case rg == nil:
+			res.Code, tell = base.CodeTopicNotFound, true
+		case rg.leader != b.node:
+			res.Code, tell = base.CodeNotReplica, true
+		case q.Offset < rg.earliest || q.Offset > rg.end:
+			res.Code, tell = base.CodeOffsetOutOfRange, true
+			res.Earliest, res.Commit = rg.earliest, rg.end
+		default:
+			res.Earliest, res.Commit = rg.earliest, rg.end
+			before := len(payload)
+			for i, h := range rg.heads {
+				if h.End() <= q.Offset {
+					continue
+				}
+				if n := len(payload) - before; n > 0 && (n+len(rg.batches[i]) > int(q.MaxBytes) || len(payload)+len(rg.batches[i]) > int(req.MaxBytes)) {
+					break
+				}
+				payload = append(payload, rg.batches[i]...)
+				res.Next = h.End()
+				tell = true
+			}
+			res.PayloadLen = uint32(len(payload) - before)
+			if rg.route.State == base.StateSealed && res.Next >= rg.end {
+				res.State, res.End, tell = wire.FetchSealed, rg.end, true
+			}
+		}
+		resp.Ranges = append(resp.Ranges, res)
+	}
+	return resp, payload, tell
+}
+
+// fakeNet connects by address without a kernel, so that synctest sees every wait.
+type fakeNet struct {
+	mu        sync.Mutex
+	listeners map[string]*fakeListener
+	conns     map[string][]net.Conn
+	dials     int
+}
+
+func (n *fakeNet) listen(addr string) *fakeListener {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l := &fakeListener{net: n, addr: addr, accept: make(chan net.Conn), closed: make(chan struct{})}
+	n.listeners[addr] = l
+	return l
+}
+
+func (n *fakeNet) dial(ctx context.Context, addr string) (net.Conn, error) {
+	n.mu.Lock()
+	n.dials++
+	l := n.listeners[addr]
+	n.mu.Unlock()
+	refused := &net.OpError{Op: "dial", Net: "fake", Err: net.UnknownNetworkError("connection refused: " + addr)}
+	if l == nil {
+		return nil, refused
+	}
+	client, server := net.Pipe()
+	select {
+	case l.accept <- server:
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.conns == nil {
+			n.conns = make(map[string][]net.Conn)
+		}
+		n.conns[addr] = append(n.conns[addr], client)
+		return client, nil
+	case <-l.closed:
+		return nil, refused
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// cut breaks every connection to an address.
+func (n *fakeNet) cut(addr string) {
+	n.mu.Lock()
+	conns := n.conns[addr]
+	delete(n.conns, addr)
+	n.mu.Unlock()
+	for _, c := range conns {
+		_ = c.Close()
+	}
+}
+
+type fakeListener struct {
+	net    *fakeNet
+	addr   string
+	accept chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *fakeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.accept:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *fakeListener) Close() error {
+	l.once.Do(func() {
+		close(l.closed)
+		l.net.mu.Lock()
+		defer l.net.mu.Unlock()
+		if l.net.listeners[l.addr] == l {
+			delete(l.net.listeners, l.addr)
+		}
+	})
+	return nil
+}
+
+func (l *fakeListener) Addr() net.Addr { return fakeAddr(l.addr) }
+
+type fakeAddr string
+
+func (a fakeAddr) Network() string { return "fake" }
+func (a fakeAddr) String() string  { return string(a) }
+
+// client makes a client of the cluster that is closed with the test.
+func (c *fakeCluster) client(opts ...ClientOption) *Client {
+	cl, err := NewClient(append([]ClientOption{WithSeeds("n1:2921"), WithDialer(c.net.dial)}, opts...)...)
+	require.NoError(c.t, err)
+	return cl
+}
