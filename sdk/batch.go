@@ -104,6 +104,8 @@ func (b *batch) span() (lo, hi keyspace.Hash) {
 func (b *batch) stamp(id identity, seq int32) {
 	b.stamped, b.identity, b.sequence = true, id, seq
 	if b.encoded != nil {
+		// In a copy: a connection that has failed may not have noticed yet, and be reading the old bytes.
+		b.encoded = append(make([]byte, 0, len(b.encoded)), b.encoded...)
 		restamp(b.encoded, id, seq)
 	}
 }
@@ -126,8 +128,20 @@ func (b *batch) request(ref base.RangeRef, codec Compression, timeout time.Durat
 		Topic: ref.Topic, Range: ref.Range, Codec: uint8(codec), SpanLo: lo, SpanHi: hi,
 		TimeoutMs: uint32(min(max(timeout.Milliseconds(), 1), math.MaxUint32)),
 	}
+	if b.tries > 1 {
+		b.message = nil // the connection of an earlier try may be reading it still
+	}
 	b.message = wire.Append(b.message[:0], &req)
 	return b.message
+}
+
+// body is the payload of the next try.
+func (b *batch) body() [][]byte {
+	if b.tries > 1 { // as in request
+		return [][]byte{b.encoded}
+	}
+	b.payload[0] = b.encoded
+	return b.payload[:]
 }
 
 // outcome is what is known of the batch when it fails without an answer that says.

@@ -30,7 +30,7 @@ func (b *buffer) send(conn *mux.Conn, bt *batch, try int) error {
 	}
 	timeout := min(time.Until(bt.deadline), attemptTimeout)
 	b.p.stats.tries.Add(1)
-	_, err := conn.Go(wire.KindProduce, bt.request(b.ref, codec, timeout), bt.payload[:], func(r mux.Response, err error) {
+	_, err := conn.Go(wire.KindProduce, bt.request(b.ref, codec, timeout), bt.body(), func(r mux.Response, err error) {
 		b.answered(conn, bt, try, r, err)
 	})
 	return err
@@ -42,7 +42,7 @@ func (b *buffer) encode(bt *batch) error {
 	if err != nil {
 		return base.Wrap(base.CodeInternal, "encode batch", err)
 	}
-	bt.encoded, bt.payload[0] = encoded, encoded
+	bt.encoded = encoded
 	b.pt.pool.builders.Put(bt.builder)
 	bt.builder = nil
 	return nil

@@ -9,7 +9,7 @@ import (
 // It is called with the buffer's lock held, in the order of the range's records, and does not block.
 func (p *Producer) finish(b *buffer, bt *batch) {
 	p.stats.count(bt)
-	bt.escaped = bt.escaped || bt.sending || bt.ambiguous
+	bt.escaped = bt.escaped || bt.sending || bt.ambiguous || bt.tries > 1
 	now := time.Now()
 	acks := bt.acks(b)
 	callbacks := len(bt.marks) > 0

@@ -189,18 +189,31 @@ func checkName(topic string) error {
 // Flush sends what is buffered without waiting for the linger, and waits until all that was sent before the call
 // has been acknowledged or has failed, callbacks included.
 func (p *Producer) Flush(ctx context.Context) error {
-	for _, b := range p.buffers() {
-		finished := b.flush(time.Now())
-		if finished == nil {
-			continue
+	// A range that is split in the middle of this hands its records to buffers that were not there at the start.
+	seen := make(map[*buffer]bool)
+	for {
+		var waits []<-chan struct{}
+		fresh := false
+		for _, b := range p.buffers() {
+			if seen[b] {
+				continue
+			}
+			seen[b], fresh = true, true
+			if finished := b.flush(time.Now()); finished != nil {
+				waits = append(waits, finished)
+			}
 		}
-		select {
-		case <-finished:
-		case <-ctx.Done():
-			return contextError(ctx, "flush", base.Unknown)
+		if !fresh {
+			return nil
+		}
+		for _, finished := range waits {
+			select {
+			case <-finished:
+			case <-ctx.Done():
+				return contextError(ctx, "flush", base.Unknown)
+			}
 		}
 	}
-	return nil
 }
 
 // Close takes no more records, flushes until ctx ends, fails what is left then, and waits for the callbacks. The

@@ -47,6 +47,12 @@ func (s *sent) done(i int) func(Ack, error) {
 	}
 }
 
+func (s *sent) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.acks)
+}
+
 func value(i int) []byte { return []byte("v" + strconv.Itoa(i)) }
 
 // requireOnce checks that a range holds the values 0 to n-1, once each and in order.
@@ -95,7 +101,7 @@ func TestLingerSharesABatch(t *testing.T) {
 		require.NoError(t, p.SendAsync(Record{Value: value(2)}, s.done(2)))
 		for {
 			synctest.Wait()
-			if len(s.acks) > 0 {
+			if s.count() > 0 {
 				break
 			}
 			time.Sleep(time.Millisecond)
