@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/eastguard/eastguard/internal/base"
 )
@@ -26,7 +27,7 @@ const maxErrorText = 4 << 10
 // outcome is unknown.
 func ErrorFrom(err error) ErrorMessage {
 	var e *base.Error
-	if !errors.As(err, &e) {
+	if !errors.As(err, &e) || e == nil {
 		e = classify(err)
 	}
 	m := ErrorMessage{
@@ -42,6 +43,8 @@ func ErrorFrom(err error) ErrorMessage {
 func classify(err error) *base.Error {
 	var code base.Code
 	switch {
+	case err == nil:
+		return base.Errorf(base.CodeInternal, "", "failed without an error").WithOutcome(base.Unknown)
 	case errors.As(err, &code):
 		return &base.Error{Code: code}
 	case errors.Is(err, context.DeadlineExceeded):
@@ -79,10 +82,8 @@ func DecodeError(b []byte) *base.Error {
 	return m.Err()
 }
 
-// clip cuts text at maxErrorText bytes without leaving half a rune, which a decoder would refuse.
+// clip cuts text at maxErrorText bytes and drops what is not UTF-8 (half a rune at the cut for one), which a decoder
+// would refuse.
 func clip(s string) string {
-	if len(s) <= maxErrorText {
-		return s
-	}
-	return toValid(s[:maxErrorText])
+	return strings.ToValidUTF8(s[:min(len(s), maxErrorText)], "")
 }

@@ -1,6 +1,0 @@
-package wire
-
-import "strings"
-
-// toValid drops what is not UTF-8.
-func toValid(s string) string { return strings.ToValidUTF8(s, "") }
