@@ -12,10 +12,13 @@ import (
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/keyspace"
 	"github.com/eastguard/eastguard/internal/mux"
-	"github.com/eastguard/eastguard/internal/store"
 	"github.com/eastguard/eastguard/internal/vfs"
 	"github.com/eastguard/eastguard/internal/wire"
 )
+
+// gapPoll is how often a fetch at the end of a sealed segment looks for the successor, which the store cannot announce
+// before it knows it: for the milliseconds of a roll.
+const gapPoll = 5 * time.Millisecond
 
 const (
 	maxFetchBytes = 64 << 20         // of one answer; a single batch may be larger
@@ -88,6 +91,10 @@ func (f *fetch) read() *answer {
 func (f *fetch) readRange(q *wire.FetchRange, a *answer, budget int) wire.FetchRangeResult {
 	ref := base.RangeRef{Topic: q.Topic, Range: q.Range}
 	result := wire.FetchRangeResult{Topic: q.Topic, Range: q.Range, State: wire.FetchActive, Next: q.Offset}
+	if q.Offset < 0 {
+		result.Code, a.news = base.CodeOffsetOutOfRange, true
+		return result
+	}
 	var span *keyspace.Span
 	if q.Span != keyspace.Full {
 		span = &q.Span
@@ -100,7 +107,7 @@ func (f *fetch) readRange(q *wire.FetchRange, a *answer, budget int) wire.FetchR
 		}
 		got, err := f.s.store.Read(ref, result.Next, max(room, 1), span)
 		if err != nil {
-			f.refuse(&result, q, got, err, a)
+			f.refuse(&result, q, err, a)
 			return result
 		}
 		result.Commit, result.Earliest, result.Segment = got.Commit, got.Earliest, got.Segment
@@ -131,12 +138,14 @@ func (f *fetch) readRange(q *wire.FetchRange, a *answer, budget int) wire.FetchR
 
 // refuse turns a range's error into its result. Batches that were read before the error stand; the client meets it
 // when it goes on from there.
-func (f *fetch) refuse(result *wire.FetchRangeResult, q *wire.FetchRange, got store.ReadResult, err error, a *answer) {
+func (f *fetch) refuse(result *wire.FetchRangeResult, q *wire.FetchRange, err error, a *answer) {
 	if result.PayloadLen > 0 {
 		return
 	}
 	code := base.CodeOf(err)
-	result.Commit, result.Earliest = got.Commit, got.Earliest
+	if b, ok := f.s.bounds(base.RangeRef{Topic: q.Topic, Range: q.Range}); ok {
+		result.Commit, result.Earliest = b.commit, b.earliest
+	}
 	switch {
 	case errors.Is(err, base.CodeNotReplica) && f.s.plane.Deleted(q.Topic):
 		code = base.CodeTopicNotFound
@@ -174,15 +183,31 @@ func (f *fetch) park(a *answer) bool {
 		part.Release()
 	}
 	// From here on wake may run at any time, also before all waits are set up.
-	timer := time.AfterFunc(time.Until(f.deadline), wake)
+	until := f.deadline
+	for i := range a.Ranges {
+		if a.Ranges[i].State == wire.FetchNext {
+			until = earlier(until, time.Now().Add(gapPoll))
+		}
+	}
+	timer := time.AfterFunc(time.Until(until), wake)
 	p.add(func() { timer.Stop() })
 	stop := context.AfterFunc(f.ctx, wake)
 	p.add(func() { stop() })
 	for i := range a.Ranges {
 		r := &a.Ranges[i]
+		if r.State == wire.FetchNext {
+			continue
+		}
 		p.add(f.s.store.Notify(base.RangeRef{Topic: r.Topic, Range: r.Range}, max(r.Commit, r.Next), wake))
 	}
 	return true
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // add remembers how to end one of the waits; if the parking has ended meanwhile, it ends it at once.

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"bytes"
+	"errors"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -118,8 +119,8 @@ func (a *actor) take(b *batch, now time.Time) {
 		Bytes: b.Bytes, Header: b.header, AppendMs: b.AppendMs, SpanLo: b.SpanLo, SpanHi: b.SpanHi,
 	}, func(end int64, err error) { a.box.post(event{kind: evDurable, batch: b, end: end, err: err}) })
 	if err != nil { // never entered the log: its offset goes to the next one
-		b.lead = nil
-		b.answer(AppendResult{}, err)
+		b.lead, b.AppendResult = nil, AppendResult{}
+		a.refused(b, err, now)
 		return
 	}
 	a.plane.began()
@@ -133,6 +134,23 @@ func (a *actor) take(b *batch, now time.Time) {
 	if a.due.Load() == 0 {
 		a.schedule()
 	}
+}
+
+// refused deals with a batch that the log did not take. A segment that takes no more gets a successor, for which the
+// batch waits; anything else is the client's to hear.
+func (a *actor) refused(b *batch, err error, now time.Time) {
+	switch {
+	case errors.Is(err, base.CodeBatchTooLarge) && a.lead.bytes > 0:
+		a.startRoll(base.CauseDataPressure, now) // the file format's own limit
+	case errors.Is(err, base.CodeFenced), errors.Is(err, base.CodeSegmentMoved):
+		a.lead.replica.Freeze(base.CauseLeaderFailure, "", now)
+		a.settle(now)
+	default:
+		b.answer(AppendResult{}, err)
+		return
+	}
+	a.requeue([]*batch{b})
+	a.watch()
 }
 
 // duplicate answers a batch that the range has: at once when it is committed, else together with the original.
@@ -165,11 +183,16 @@ func (a *actor) onDurable(b *batch, end int64, err error, now time.Time) {
 	a.plane.finished()
 	l := b.lead
 	if err != nil {
+		// The segment has a hole and takes no more. Others behind the hole get the same answer, each from the disk.
 		b.answer(AppendResult{}, base.Wrap(base.CodeInternal, opAppend, err).WithOutcome(base.Unknown))
-		return
 	}
 	if l != a.lead {
 		return // sealed meanwhile: what became of the batch was decided with the committed end
+	}
+	if err != nil {
+		l.replica.Freeze(base.CauseReplicaFailure, a.plane.o.Node, now)
+		a.settle(now)
+		return
 	}
 	l.replica.LocalDurable(end, now)
 	a.settle(now)

@@ -65,7 +65,9 @@ func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 		}
 		a.settle(now)
 		for _, b := range l.replica.Tail() {
-			tail = append(tail, b.replayable())
+			if b.done != nil || len(b.twins) > 0 { // else nobody waits: it was answered as unknown, and may be either
+				tail = append(tail, b.replayable())
+			}
 		}
 		l.state.Commit(asg.Base)
 		l.state.Rollback(asg.Base)

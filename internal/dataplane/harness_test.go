@@ -28,6 +28,8 @@ type fakeLog struct {
 	pending   []func()
 	segments  map[base.SegmentID]*fakeSegment
 	refuse    error // of the next appends
+	refuseSeg base.SegmentID
+	lose      error // the disk's answer to the next appends
 	openErr   error
 	calls     chan func()
 	done      sync.WaitGroup
@@ -63,6 +65,13 @@ func (l *fakeLog) after(f func()) {
 
 func (l *fakeLog) hold() { l.mu.Lock(); l.held = true; l.mu.Unlock() }
 
+// refuseOnly makes one segment refuse its appends.
+func (l *fakeLog) refuseOnly(seg base.SegmentID, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refuseSeg, l.refuse = seg, err
+}
+
 // release lets n answers go; all of them, and those to come, when n is negative.
 func (l *fakeLog) release(n int) {
 	l.mu.Lock()
@@ -79,7 +88,7 @@ func (l *fakeLog) release(n int) {
 func (l *fakeLog) Append(seg base.SegmentID, b store.Batch, done func(int64, error)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.refuse != nil {
+	if l.refuse != nil && (l.refuseSeg == 0 || l.refuseSeg == seg) {
 		return l.refuse
 	}
 	s := l.segments[seg]
@@ -92,8 +101,12 @@ func (l *fakeLog) Append(seg base.SegmentID, b store.Batch, done func(int64, err
 	s.batches = append(s.batches, b)
 	s.end = b.Header.End()
 	s.state.Append(b.Header, b.Header.BaseOffset, b.AppendMs)
-	end := s.end
+	end, lost := s.end, l.lose
 	l.after(func() {
+		if lost != nil {
+			done(0, lost)
+			return
+		}
 		l.mu.Lock()
 		s.info.DurableEnd = end
 		l.mu.Unlock()
