@@ -67,6 +67,7 @@ func (cur *cursor) seekLocked(offset int64) {
 	cur.k.dropChunksLocked(cur)
 	cur.epoch, cur.failures, cur.notBefore = 0, 0, time.Time{}
 	cur.broker, cur.lastErr = nil, nil
+	cur.fetching = false // the answer on its way is of another generation
 	cur.startLocked(offset)
 }
 
@@ -91,6 +92,7 @@ func (cur *cursor) checkEndLocked() {
 // failLocked stops the range and gives Poll the reason.
 func (cur *cursor) failLocked(err error) {
 	cur.gen++
+	cur.fetching = false
 	cur.k.dropChunksLocked(cur)
 	cur.state = cursorFailed
 	cur.k.reportLocked(err)

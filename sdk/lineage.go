@@ -202,6 +202,7 @@ func (t *consumerTopic) goneLocked(err error) {
 	for _, cur := range t.k.cursors {
 		if cur.t == t && cur.state != cursorFinished {
 			cur.gen++
+			cur.fetching = false
 			t.k.dropChunksLocked(cur)
 			cur.state = cursorFailed
 		}

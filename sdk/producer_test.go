@@ -31,6 +31,15 @@ func inBubble(t *testing.T, run func(t *testing.T, c *fakeCluster, cl *Client)) 
 	})
 }
 
+// inRealTime is inBubble without virtual time, for what keeps channels in pools of the process (zstd does).
+func inRealTime(t *testing.T, run func(t *testing.T, c *fakeCluster, cl *Client)) {
+	c := newFakeCluster(t, "n1", "n2")
+	cl := c.client()
+	defer c.close()
+	defer func() { require.NoError(t, cl.Close()) }()
+	run(t, c, cl)
+}
+
 // sent collects the results of SendAsync.
 type sent struct {
 	mu    sync.Mutex
