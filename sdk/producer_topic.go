@@ -212,19 +212,15 @@ func (pt *producerTopic) leader(ctx context.Context, ref base.RangeRef, cause er
 			return nil, err
 		}
 	}
-	node, addr := r.leader(ref.Range)
 	if to := redirect(cause); to.Node != "" {
-		if a := pt.p.c.brokers.address(to.Node); a != "" {
-			addr = a
+		if addr := pt.p.c.brokers.address(to.Node); addr != "" {
+			return pt.p.c.brokers.at(addr), nil
 		}
 	}
-	if addr == "" {
-		addr = pt.p.c.brokers.address(node)
+	if b := pt.p.c.leaderOf(r, ref.Range); b != nil {
+		return b, nil
 	}
-	if addr == "" {
-		return nil, base.Errorf(base.CodeNoLeader, "send", "range %s of topic %s has no leader that can be reached", ref.Range, r.Name)
-	}
-	return pt.p.c.brokers.at(addr), nil
+	return nil, base.Errorf(base.CodeNoLeader, "send", "range %s of topic %s has no leader that can be reached", ref.Range, r.Name)
 }
 
 // renew brings the table up to a newer route.

@@ -18,8 +18,8 @@ type bounds = wire.OffsetAnswer
 // begin with, which knows most, then whoever the coordinator names. After a refusal ask again with its error.
 func (c *Client) holder(ctx context.Context, r *route, ref base.RangeRef, offset int64, cause error) (*broker, error) {
 	if cause == nil {
-		if _, addr := r.leader(ref.Range); addr != "" {
-			return c.brokers.at(addr), nil
+		if b := c.leaderOf(r, ref.Range); b != nil {
+			return b, nil
 		}
 	}
 	if to := redirect(cause); to.Address != "" {
@@ -36,6 +36,19 @@ func (c *Client) holder(ctx context.Context, r *route, ref base.RangeRef, offset
 		}
 	}
 	return nil, base.Errorf(base.CodeNoLeader, "find replica", "no replica of range %s of topic %s can be reached", ref.Range, r.Name)
+}
+
+// leaderOf is the broker that leads a range's active segment, as far as the route and the handshakes tell; nil when
+// they do not.
+func (c *Client) leaderOf(r *route, id base.RangeID) *broker {
+	node, addr := r.leader(id)
+	if addr == "" && node != "" {
+		addr = c.brokers.address(node)
+	}
+	if addr == "" {
+		return nil
+	}
+	return c.brokers.at(addr)
 }
 
 // askRange sends a request to a broker that holds the segment with one offset of a range, going on until one
