@@ -99,7 +99,7 @@ func readHello(in *frameReader) (wire.HelloResponse, error) {
 	if h.Flags&wire.FlagResponse == 0 || h.PayloadLen != 0 {
 		return hello, base.Errorf(base.CodeCorruptFrame, "shake hands", "the first frame is no answer to a hello")
 	}
-	msg, _, err := in.body(h)
+	msg, _, err := in.body(h, nil)
 	if err != nil {
 		return hello, err
 	}

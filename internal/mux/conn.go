@@ -170,7 +170,6 @@ func contextCode(err error) base.Code {
 
 // read is the reader goroutine: it hands answers to their calls until the connection fails, then fails the rest.
 func (c *Conn) read() {
-	defer close(c.done)
 	for {
 		if err := c.readOne(); err != nil {
 			c.fail(err)
@@ -198,7 +197,7 @@ func (c *Conn) readOne() error {
 	if ca == nil && h.RequestID != 0 {
 		return c.in.skip(h) // cancelled meanwhile
 	}
-	msg, payload, err := c.in.body(h)
+	msg, payload, err := c.in.body(h, nil)
 	switch {
 	case err != nil:
 		c.fail(err)
@@ -248,6 +247,7 @@ func (c *Conn) fail(err error) {
 	}
 	c.mu.Unlock()
 	if first {
+		close(c.done)
 		c.out.shut(err)
 	}
 }
@@ -260,7 +260,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Done is closed when the connection has failed or was closed, and every request was told.
+// Done is closed when the connection has failed or was closed. It takes no more requests then; those outstanding are
+// told right after.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Err is why the connection ended, nil while it has not.

@@ -8,30 +8,35 @@ import (
 // deadlineReader reads from a connection with a time limit: for everything from now on (total), or for each read
 // anew (each).
 type deadlineReader struct {
-	conn  net.Conn
-	limit time.Duration // of each read; 0 = none
-	armed time.Time     // when the deadline was last set
+	conn     net.Conn
+	limit    time.Duration // of each read; 0 = none
+	armedFor time.Duration // the limit that the deadline was last set for
+	armedAt  time.Time
 }
 
 // total gives all reads together d from now.
 func (r *deadlineReader) total(d time.Duration) {
-	r.limit = 0
 	r.arm(time.Now().Add(d))
+	r.limit, r.armedFor, r.armedAt = 0, 0, time.Time{}
 }
 
-// each gives every read d; 0 = for ever.
+// each gives every read from now on d; 0 = for ever. It costs nothing until there is a read.
 func (r *deadlineReader) each(d time.Duration) {
-	r.limit, r.armed = d, time.Time{}
-	r.arm(time.Time{})
+	if r.limit == 0 && r.armedFor == 0 {
+		r.armedFor = -1 // total's deadline may still stand
+	}
+	r.limit = d
 }
 
-// Read implements io.Reader. The deadline is set again once an eighth of it has passed, not on every read: it is
-// for peers that are gone, and need not be exact.
+// Read implements io.Reader. A deadline that stands is set again once an eighth of it has passed, not on every
+// read: it is for peers that are gone, and need not be exact.
 func (r *deadlineReader) Read(b []byte) (int, error) {
-	if r.limit > 0 {
-		if now := time.Now(); now.Sub(r.armed) > r.limit/8 {
-			r.armed = now
-			r.arm(now.Add(r.limit))
+	if r.limit != r.armedFor || r.limit > 0 && time.Since(r.armedAt) > r.limit/8 {
+		r.armedFor, r.armedAt = r.limit, time.Now()
+		if r.limit == 0 {
+			r.arm(time.Time{})
+		} else {
+			r.arm(r.armedAt.Add(r.limit))
 		}
 	}
 	return r.conn.Read(b)

@@ -50,26 +50,40 @@ func (f *frameReader) header() (wire.FrameHeader, error) {
 	return h, err
 }
 
-// body reads what follows a header, into one allocation.
-func (f *frameReader) body(h wire.FrameHeader) (msg, payload []byte, err error) {
+// body reads what follows a header, into one allocation (two for the few that are above trust). take is asked for
+// leave before each, nil gives it; without leave the body is read and dropped, and the error is errNoRoom.
+func (f *frameReader) body(h wire.FrameHeader, take func(bytes int) bool) (msg, payload []byte, err error) {
 	n := h.BodyLen()
-	if n == 0 {
-		return nil, nil, nil
-	}
-	body := make([]byte, min(n, trust))
-	if _, err := io.ReadFull(f.src, body); err != nil {
-		return nil, nil, f.cut(err)
-	}
-	if n > trust {
-		whole := make([]byte, n)
-		rest := whole[copy(whole, body):]
+	var body []byte
+	for _, size := range [2]int{min(n, trust), n} {
+		if size == len(body) {
+			continue
+		}
+		if take != nil && !take(size-len(body)) {
+			return nil, nil, f.drop(n - len(body))
+		}
+		larger := make([]byte, size)
+		rest := larger[copy(larger, body):]
 		if _, err := io.ReadFull(f.src, rest); err != nil {
 			return nil, nil, f.cut(err)
 		}
-		body = whole
+		body = larger
+	}
+	if n == 0 {
+		return nil, nil, nil
 	}
 	m := int(h.MessageLen)
 	return body[:m:m], body[m:], nil
+}
+
+// errNoRoom says that a frame was read and not kept.
+var errNoRoom = errors.New("no memory for the frame")
+
+func (f *frameReader) drop(n int) error {
+	if _, err := io.CopyN(io.Discard, f.src, int64(n)); err != nil {
+		return f.cut(err)
+	}
+	return errNoRoom
 }
 
 // skip reads what follows a header and keeps nothing.

@@ -23,7 +23,7 @@ func TestFramesOfEverySize(t *testing.T) {
 			got, err := f.header()
 			require.NoError(t, err)
 			require.Equal(t, h, got)
-			m, p, err := f.body(got)
+			m, p, err := f.body(got, nil)
 			require.NoError(t, err)
 			require.True(t, bytes.Equal(msg, m) && bytes.Equal(payload, p), sizes)
 			require.Equal(t, len(m), cap(m), "an append to the message must not reach the payload")
@@ -35,7 +35,7 @@ func TestFramesOfEverySize(t *testing.T) {
 			f := newFrameReader(bytes.NewReader(one[:cut]))
 			h, err := f.header()
 			if err == nil {
-				_, _, err = f.body(h)
+				_, _, err = f.body(h, nil)
 			}
 			if cut < len(one) {
 				require.ErrorIs(t, err, errCut, "%v cut at %d", sizes, cut)
@@ -59,7 +59,7 @@ func FuzzFrameReader(f *testing.F) {
 			h, err := in.header()
 			var msg, payload []byte
 			if err == nil {
-				msg, payload, err = in.body(h)
+				msg, payload, err = in.body(h, nil)
 			}
 			if err != nil {
 				if !errors.Is(err, io.EOF) && !errors.Is(err, errCut) && !errors.Is(err, base.CodeCorruptFrame) && !errors.Is(err, base.CodeUnsupportedVersion) {

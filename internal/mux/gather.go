@@ -2,6 +2,7 @@ package mux
 
 import (
 	"net"
+	"sync"
 
 	"github.com/eastguard/eastguard/internal/wire"
 )
@@ -15,17 +16,18 @@ const (
 // gather collects pieces for one writev: long ones by reference, short ones copied into scratch, where neighbours
 // become one piece.
 type gather struct {
-	scratch []byte
+	scratch []byte // of the last page
+	pages   []*[scratchBytes]byte
 	vector  [][]byte // backing of bufs
 	bufs    net.Buffers
 	open    bool // the last piece is the end of scratch and may grow
 	size    int
 }
 
+// scratches are shared by all connections, so that an idle one holds none.
+var scratches = sync.Pool{New: func() any { return new([scratchBytes]byte) }}
+
 func (g *gather) addHeader(h wire.FrameHeader) {
-	if g.scratch == nil {
-		g.scratch = make([]byte, 0, scratchBytes)
-	}
 	var b [wire.FrameSize]byte
 	g.add(h.Append(b[:0]))
 }
@@ -47,8 +49,9 @@ func (g *gather) add(b []byte) {
 
 func (g *gather) copy(b []byte) {
 	if len(g.scratch)+len(b) > cap(g.scratch) {
-		// The pieces that point into the old scratch keep it alive.
-		g.scratch, g.open = make([]byte, 0, scratchBytes), false
+		page := scratches.Get().(*[scratchBytes]byte)
+		g.pages = append(g.pages, page)
+		g.scratch, g.open = page[:0], false
 	}
 	at := len(g.scratch)
 	g.scratch = append(g.scratch, b...)
@@ -60,7 +63,7 @@ func (g *gather) copy(b []byte) {
 	}
 }
 
-// full reports that it is time to write: the vector is as long as one writev should be, or scratch is used up.
+// full reports that it is time to write: the vector is as long as one writev should be, or a page is used up.
 func (g *gather) full() bool {
 	return len(g.vector) >= maxVector || len(g.scratch) > scratchBytes-copyBelow
 }
@@ -100,5 +103,10 @@ func (g *gather) writeTo(conn net.Conn) error {
 func (g *gather) reset() {
 	clear(g.vector)
 	g.vector, g.bufs = g.vector[:0], nil
-	g.scratch, g.open, g.size = g.scratch[:0], false, 0
+	for i, page := range g.pages {
+		scratches.Put(page)
+		g.pages[i] = nil
+	}
+	g.pages = g.pages[:0]
+	g.scratch, g.open, g.size = nil, false, 0
 }

@@ -30,7 +30,8 @@ type Request struct {
 
 	conn     *serverConn
 	id       uint64
-	size     int64 // of message and payload
+	size     int64 // of message and payload, as the window counts it
+	held     int64 // of them, as the server's memory counts it
 	answer   int64 // bytes of the answer's frame, once there is one
 	answered atomic.Bool
 }
@@ -74,7 +75,7 @@ func (r *Request) send(flags wire.Flags, msg []byte, payload int, parts []vfs.Pa
 	it := item{head: head, msg: msg, parts: parts, ticket: r}
 	r.answer = it.size()
 	r.conn.window.resize(r.size, r.answer)
-	r.conn.srv.held.Add(-r.size)
+	r.conn.srv.held.Add(-r.held)
 	if r.conn.out.push(it, false) != nil { // the connection is gone
 		it.settle(false)
 	}
@@ -92,9 +93,18 @@ func (r *Request) settle(sent bool) {
 	r.conn.srv.leave()
 }
 
+// hold counts n more bytes of memory for the request, unless the server has too little.
+func (r *Request) hold(n int) bool {
+	ok := r.conn.srv.hold(int64(n))
+	if ok {
+		r.held += int64(n)
+	}
+	return ok
+}
+
 // drop ends a request that never reached the handler.
 func (r *Request) drop() {
-	r.conn.srv.held.Add(-r.size)
+	r.conn.srv.held.Add(-r.held)
 	r.conn.window.release(r.size)
 	r.conn.srv.leave()
 }

@@ -35,9 +35,11 @@ type ServerOptions struct {
 	MaxInFlightRequests int           // of a connection, until their answers are written; at it reading stops. 1,024
 	MaxInFlightBytes    int64         // of a connection, requests and answers; at it reading stops. 64 MiB
 	MaxBytes            int64         // of unanswered requests, all connections; beyond it they get Busy. 1 GiB
-	PayloadLimit        int           // of one request; beyond it the connection is closed. wire.MaxPayload
+	MessageLimit        int           // bytes of one request's message; a longer one fails. 1 MiB
+	PayloadLimit        int           // bytes of one request's payload; a longer one fails. wire.MaxPayload
 	HandshakeTimeout    time.Duration // from accept to hello. 10 s
-	IdleTimeout         time.Duration // a connection without requests in flight, or stuck within one. 0 = for ever
+	IdleTimeout         time.Duration // of a connection without requests in flight. 0 = for ever
+	StallTimeout        time.Duration // of a peer that sends nothing in the middle of a request. 30 s
 	WriteTimeout        time.Duration // a peer that reads nothing, on top of 1 s a MiB. 60 s
 	Logger              *slog.Logger  // none
 }
@@ -47,7 +49,9 @@ func (o ServerOptions) withDefaults() ServerOptions {
 	setDefault(&o.MaxInFlightRequests, 1024)
 	setDefault(&o.MaxInFlightBytes, 64<<20)
 	setDefault(&o.MaxBytes, 1<<30)
+	setDefault(&o.MessageLimit, 1<<20)
 	setDefault(&o.PayloadLimit, wire.MaxPayload)
+	setDefault(&o.StallTimeout, 30*time.Second)
 	setDefault(&o.HandshakeTimeout, 10*time.Second)
 	setDefault(&o.WriteTimeout, time.Minute)
 	if o.Logger == nil {
@@ -222,6 +226,15 @@ func (s *Server) isClosing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.isClosed || s.draining.Load()
+}
+
+// hold counts n bytes of memory for a request, unless there are too many already.
+func (s *Server) hold(n int64) bool {
+	if s.held.Add(n) > s.opts.MaxBytes {
+		s.held.Add(-n)
+		return false
+	}
+	return true
 }
 
 func (s *Server) enter() {

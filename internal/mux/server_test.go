@@ -55,7 +55,7 @@ func (r *raw) hello() {
 func (r *raw) read() (wire.FrameHeader, []byte) {
 	h, err := r.in.header()
 	require.NoError(r.t, err)
-	msg, payload, err := r.in.body(h)
+	msg, payload, err := r.in.body(h, nil)
 	require.NoError(r.t, err)
 	return h, append(msg, payload...)
 }
@@ -151,6 +151,8 @@ func TestRefusedRequestsLeaveTheConnection(t *testing.T) {
 	r.refused(3, base.CodeBatchTooLarge)
 	r.frame(wire.FrameHeader{Kind: wire.KindHello, RequestID: 4}, wire.Encode(wire.HelloRequest{MinVersion: 1, MaxVersion: 1}))
 	r.refused(4, base.CodeInvalidArgument)
+	r.frame(wire.FrameHeader{Kind: wire.KindRoute, RequestID: 6}, make([]byte, 1<<20+1))
+	r.refused(6, base.CodeInvalidArgument)
 	r.frame(wire.FrameHeader{Kind: wire.KindPing, RequestID: 5}, []byte("x"))
 	_, msg := r.read()
 	require.Equal(t, "x", string(msg))
@@ -159,13 +161,76 @@ func TestRefusedRequestsLeaveTheConnection(t *testing.T) {
 // Headers that claim much and send little cost little.
 func TestMemoryIsFlatUnderClaims(t *testing.T) {
 	s, addr := listen(t, options(HandlerFunc(echo)))
-	for range 20 {
+	const n = 20
+	for range n {
 		r := dialRaw(t, addr)
 		r.hello()
 		r.frame(wire.FrameHeader{Kind: wire.KindProduce, PayloadLen: wire.MaxPayload, MessageLen: 10}, make([]byte, 1000))
 	}
-	require.Eventually(t, func() bool { return s.Stats().InFlight >= 15 }, 10*time.Second, time.Millisecond)
-	require.LessOrEqual(t, s.Stats().HeldBytes, int64(1<<30), "what is above the limit is read and refused")
+	require.Eventually(t, func() bool { return s.Stats().InFlight == n }, 10*time.Second, time.Millisecond)
+	require.Equal(t, int64(n*trust), s.Stats().HeldBytes)
+}
+
+// A request that memory is short for is read to its end and refused; the connection and the others go on.
+func TestMemoryIsBounded(t *testing.T) {
+	k := newKept()
+	o := options(k)
+	o.MaxBytes = 3 * trust
+	s, addr := listen(t, o)
+	c, err := Dial(t.Context(), addr, ClientOptions{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Close()) }()
+	answers := make(chan result, 2)
+	keep := func(size int) *Request {
+		_, err := c.Go(wire.KindProduce, nil, [][]byte{make([]byte, size)}, func(r Response, err error) { answers <- result{r, err} })
+		require.NoError(t, err)
+		return <-k.requests
+	}
+	refused := func(size int) {
+		_, err := c.Call(t.Context(), wire.KindProduce, nil, [][]byte{make([]byte, size)})
+		require.ErrorIs(t, err, base.CodeBusy)
+		require.Equal(t, base.NotApplied, base.OutcomeOf(err))
+	}
+	one := keep(trust)
+	refused(2*trust + 1) // has leave for its first part
+	refused(10 * trust)
+	two := keep(2 * trust)
+	refused(1) // has none
+	one.Reply(nil)
+	two.Reply(nil)
+	for range 2 {
+		require.NoError(t, (<-answers).err)
+	}
+	require.Eventually(t, func() bool { return s.Stats().HeldBytes == 0 }, 10*time.Second, time.Millisecond)
+}
+
+// A peer that goes silent in the middle of a request is closed; its memory is free again.
+func TestAStalledRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options(HandlerFunc(echo))
+		o.StallTimeout = 7 * time.Second
+		s, c := overPipe(t, o, ClientOptions{})
+		client, server := net.Pipe()
+		s.ServeConn(server)
+		in := newFrameReader(client)
+		hello := wire.Encode(wire.HelloRequest{MinVersion: 1, MaxVersion: 1})
+		frame := wire.FrameHeader{Version: 1, Kind: wire.KindHello, MessageLen: uint32(len(hello))}.Append(nil)
+		_, err := client.Write(append(frame, hello...))
+		require.NoError(t, err)
+		h, err := in.header()
+		require.NoError(t, err)
+		require.NoError(t, in.skip(h))
+		time.Sleep(time.Hour) // idle is allowed
+		_, err = client.Write(append(wire.FrameHeader{Version: 1, Kind: wire.KindPing, MessageLen: 100}.Append(nil), "some"...))
+		require.NoError(t, err)
+		began := time.Now()
+		_, err = in.header()
+		require.ErrorIs(t, err, io.EOF)
+		require.Equal(t, 7*time.Second, time.Since(began))
+		require.Zero(t, s.Stats().HeldBytes)
+		_, err = c.Call(t.Context(), wire.KindPing, nil, nil)
+		require.NoError(t, err)
+	})
 }
 
 func TestAPanicFailsItsRequestOnly(t *testing.T) {

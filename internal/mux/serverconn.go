@@ -136,7 +136,7 @@ func (c *serverConn) handshake() error {
 	if h.Kind != wire.KindHello || h.Flags&wire.FlagResponse != 0 || h.PayloadLen != 0 || h.MessageLen > helloLimit {
 		return base.Errorf(base.CodeCorruptFrame, "shake hands", "the first frame must be a hello, this is %s with %d bytes", h.Kind, h.BodyLen())
 	}
-	msg, _, err := c.in.body(h)
+	msg, _, err := c.in.body(h, nil)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,6 @@ func (c *serverConn) handshake() error {
 	if err != nil {
 		return base.Wrap(base.CodeInternal, "shake hands", err)
 	}
-	c.reads.each(c.srv.opts.IdleTimeout)
 	r := c.newRequest(h, 0)
 	r.Reply(wire.Encode(answer))
 	return nil
@@ -190,13 +189,18 @@ func (c *serverConn) serveOne() error {
 	if r == nil {
 		return errOutboxClosed
 	}
-	r.Message, r.Payload, err = c.in.body(h)
-	if err != nil {
+	c.reads.each(c.srv.opts.StallTimeout)
+	r.Message, r.Payload, err = c.in.body(h, r.hold)
+	if err != nil && !errors.Is(err, errNoRoom) {
 		r.drop()
 		return err
 	}
 	c.srv.bytesIn.Add(wire.FrameSize + size)
 	c.out.hold()
+	if err != nil {
+		r.Fail(base.Errorf(base.CodeBusy, h.Kind.String(), "the broker's requests hold %d bytes of memory, at most %d may", c.srv.held.Load(), c.srv.opts.MaxBytes))
+		return nil
+	}
 	c.handle(r)
 	return nil
 }
@@ -206,6 +210,7 @@ func (c *serverConn) nextHeader() (wire.FrameHeader, error) {
 	if !c.in.ready() {
 		c.out.flush()
 	}
+	c.reads.each(c.srv.opts.IdleTimeout)
 	for {
 		h, err := c.in.header()
 		if errors.Is(err, os.ErrDeadlineExceeded) && !c.in.partial() && c.window.busy() {
@@ -224,7 +229,6 @@ func (c *serverConn) newRequest(h wire.FrameHeader, size int64) *Request {
 		}
 	}
 	c.srv.enter()
-	c.srv.held.Add(size)
 	return &Request{Kind: h.Kind, Flags: h.Flags, Peer: &c.peer, Arrived: time.Now(), conn: c, id: h.RequestID, size: size}
 }
 
@@ -237,8 +241,8 @@ func (s *Server) refusal(h wire.FrameHeader) *base.Error {
 		return base.Errorf(base.CodeBatchTooLarge, op, "the payload has %d bytes, at most %d are accepted", h.PayloadLen, s.opts.PayloadLimit)
 	case s.draining.Load():
 		return base.Errorf(base.CodeShuttingDown, op, "the broker is stopping")
-	case s.held.Load()+int64(h.BodyLen()) > s.opts.MaxBytes:
-		return base.Errorf(base.CodeBusy, op, "requests hold %d bytes of memory, at most %d may", s.held.Load(), s.opts.MaxBytes)
+	case int64(h.MessageLen) > int64(s.opts.MessageLimit):
+		return base.Errorf(base.CodeInvalidArgument, op, "the message has %d bytes, at most %d are accepted", h.MessageLen, s.opts.MessageLimit)
 	case h.Kind == wire.KindHello:
 		return base.Errorf(base.CodeInvalidArgument, op, "hands were shaken already")
 	}
@@ -251,6 +255,7 @@ func (c *serverConn) refuse(h wire.FrameHeader, reason *base.Error) error {
 	if r == nil {
 		return errOutboxClosed
 	}
+	c.reads.each(c.srv.opts.StallTimeout)
 	if err := c.in.skip(h); err != nil {
 		r.drop()
 		return err

@@ -25,7 +25,7 @@ var encMode = must(cbor.CoreDetEncOptions().EncMode())
 // two readers could see two different messages in it.
 var decMode = must(cbor.DecOptions{
 	DupMapKey:         cbor.DupMapKeyEnforcedAPF,
-	MaxArrayElements:  1 << 20,
+	MaxArrayElements:  1 << 18,
 	MaxMapPairs:       1 << 16,
 	MaxNestedLevels:   16,
 	IndefLength:       cbor.IndefLengthForbidden,
