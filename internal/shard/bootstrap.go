@@ -24,6 +24,9 @@ type manifest struct {
 
 const manifestName = "groups.json"
 
+// keyTerm is where raft keeps its term in the stable store.
+var keyTerm = []byte("CurrentTerm")
+
 func readManifest(fsys vfs.FS, dir string) (manifest, error) {
 	const op = "open shards"
 	var m manifest
@@ -93,6 +96,15 @@ func (h *Host) Bootstrap(ctx context.Context, cluster base.ClusterID) (base.Clus
 func (g *group) bootstrap(ctx context.Context) error {
 	if g.configured() {
 		return nil
+	}
+	// A crash between the term and the first entry leaves a term that raft takes for an old life. There was none: a
+	// group without a configuration has never voted.
+	if last, _ := g.log.LastIndex(); last == 0 && g.snapshots.newestIndex() == 0 {
+		if term, _ := g.log.GetUint64(keyTerm); term > 0 {
+			if err := g.log.SetUint64(keyTerm, 0); err != nil {
+				return err
+			}
+		}
 	}
 	future := g.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{{
 		Suffrage: raft.Voter, ID: g.serverID, Address: g.transport.LocalAddr(),

@@ -170,6 +170,9 @@ func (g *group) electsItself() bool {
 
 // lead makes the only voter leader now instead of after the election timeout, and waits until it serves.
 func (g *group) lead(ctx context.Context) error {
+	if g.readyTerm.Load() != 0 {
+		return nil // raft obeys a TimeoutNow even as leader, and would start over
+	}
 	if err := g.transport.timeoutNow(ctx); err != nil {
 		return err
 	}
