@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/sdk"
+)
+
+// Exit codes. They are a public contract; eg-cli help exit-codes prints them.
+const (
+	ExitOK             = 0
+	ExitError          = 1
+	ExitUsage          = 2
+	ExitUnreachable    = 3
+	ExitNotFound       = 4
+	ExitConflict       = 5
+	ExitDenied         = 6
+	ExitUnknownOutcome = 7
+	ExitPartial        = 8
+	ExitIntegrity      = 9
+	ExitUnhealthy      = 10
+	ExitWarn           = 11
+	ExitNotMet         = 12
+	ExitInterrupted    = 130
+	ExitTerminated     = 143
+)
+
+// failure is an error that only this package can have, with a name and exit code of its own.
+type failure struct {
+	name string
+	exit int
+	msg  string
+	hint string
+	err  error
+}
+
+func (f *failure) Error() string { return f.msg }
+func (f *failure) Unwrap() error { return f.err }
+
+// Errors without a code on the wire; explain has a page for each.
+const (
+	nameContextNotFound = "CONTEXT_NOT_FOUND"
+	nameInterrupted     = "INTERRUPTED"
+	nameTerminated      = "TERMINATED"
+	nameWarn            = "WARN"
+	nameLost            = "RECORDS_LOST"
+)
+
+// quiet wraps an error that the command has reported already: it only decides the exit code.
+type quiet struct{ err error }
+
+func (q quiet) Error() string { return q.err.Error() }
+func (q quiet) Unwrap() error { return q.err }
+
+// signalled is the cause of a context that a signal cancelled.
+type signalled struct{ sig syscall.Signal }
+
+func (s signalled) Error() string { return "stopped by " + s.sig.String() }
+
+// detailed adds lines of fact below an error's own.
+type detailed struct {
+	err   error
+	lines []string
+}
+
+func (d detailed) Error() string { return d.err.Error() }
+func (d detailed) Unwrap() error { return d.err }
+
+// usagef is a call that has to be changed: exit 2.
+func usagef(format string, args ...any) *sdk.Error {
+	return errorf(sdk.CodeInvalidArgument, format, args...)
+}
+
+// ExitCode is the process's exit code for what a command returned.
+func ExitCode(err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	return describe(err).Exit
+}
+
+// report is everything there is to say about an error, in the form of its JSON rendering.
+type report struct {
+	Code      string   `json:"code"`
+	Exit      int      `json:"exit"`
+	Message   string   `json:"message"`
+	Details   []string `json:"details,omitempty"`
+	Hint      string   `json:"hint,omitempty"`
+	Retryable bool     `json:"retryable"`
+	Outcome   string   `json:"outcome"`
+	Node      string   `json:"node,omitempty"`
+	RequestID string   `json:"request_id,omitempty"`
+}
+
+// describe classifies an error. It is the one place that turns errors into exit codes.
+func describe(err error) report {
+	r := report{Code: sdk.CodeInternal.String(), Exit: ExitError, Message: err.Error(), Outcome: sdk.OutcomeNotApplied.String()}
+	var d detailed
+	if errors.As(err, &d) {
+		r.Details = d.lines
+	}
+	var sig signalled
+	var f *failure
+	var noContext *term.NoContextError
+	var e *sdk.Error
+	switch {
+	case errors.As(err, &sig):
+		r.Code, r.Exit, r.Message = nameInterrupted, ExitInterrupted, sig.Error()
+		if sig.sig == syscall.SIGTERM {
+			r.Code, r.Exit = nameTerminated, ExitTerminated
+		}
+	case errors.As(err, &f):
+		r.Code, r.Exit, r.Message, r.Hint = f.name, f.exit, f.msg, f.hint
+	case errors.As(err, &noContext):
+		r.Code, r.Exit, r.Hint = nameContextNotFound, ExitNotFound, contextHint(noContext)
+	case errors.As(err, &e):
+		r.fromError(e)
+	case errors.Is(err, context.DeadlineExceeded):
+		r.fromError(errorf(sdk.CodeUnreachable, "no answer came in time").WithHint("raise --timeout, or check that a broker runs at the given seeds (-s host:port)"))
+	case errors.Is(err, context.Canceled):
+		r.fromError(errorf(sdk.CodeCanceled, "cancelled"))
+	case errors.Is(err, syscall.EPIPE):
+		r.Message = "the reader of the output has gone"
+	}
+	return r
+}
+
+func (r *report) fromError(e *sdk.Error) {
+	info := e.Code.Info()
+	r.Code, r.Exit, r.Retryable = info.Name, int(info.Exit), info.Retryable
+	r.Message, r.Hint, r.Outcome = e.Msg, e.HintText(), e.Outcome.String()
+	if r.Message == "" {
+		r.Message = info.Summary
+	}
+	// A deadline that passed before anything was sent is a broker that could not be reached.
+	if e.Code == sdk.CodeTimeout && e.Outcome == sdk.OutcomeNotApplied {
+		r.Exit = ExitUnreachable
+	}
+	// Whatever the code, a request that may have been applied has to be checked before it is repeated.
+	if e.Outcome == sdk.OutcomeUnknown && r.Exit != ExitIntegrity {
+		r.Exit = ExitUnknownOutcome
+	}
+	if e.Node != "" {
+		r.Node = string(e.Node)
+	}
+	if !e.RequestID.IsZero() {
+		r.RequestID = e.RequestID.String()
+	}
+}
+
+// errorf is an error of this process: nothing was sent.
+func errorf(code sdk.Code, format string, args ...any) *sdk.Error {
+	return &sdk.Error{Code: code, Msg: fmt.Sprintf(format, args...)}
+}

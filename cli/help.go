@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/eastguard/eastguard/internal/term"
+)
+
+// helpMaxWidth keeps help readable on wide terminals.
+const helpMaxWidth = 100
+
+// rootHelp is the first thing a user reads. It names only what works.
+const rootHelp = `EastGuard CLI: talk to a zero-controller log.
+
+USAGE
+  eg-cli <noun> <verb> [args] [flags]        one command
+  eg-cli                                     interactive prompt
+  eg-cli -e 'cmd; cmd'  |  eg-cli run FILE   batch, also from a pipe
+
+TRY
+  create-topic my_topic 1                    replication factor 1
+  publish my_topic user123 "Hello EastGuard!"
+  consume my_topic earliest 10               up to 10 records, then stop
+
+DATA      publish consume
+TOPICS    topic                  NODES   cluster
+MEASURE   bench                  SETUP   config context completion version
+LEARN     help <command>, help <topic>, explain <code>, schema <name>
+
+Help topics: %s.
+Global flags: help environment, or any command with --help.
+`
+
+func newHelpCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command | topic]",
+		Short: "Help on a command or a topic",
+		Args:  cobra.ArbitraryArgs,
+		// Help must come even when the configuration is broken.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			at, _, err := cmd.Root().Find(args)
+			var names []cobra.Completion
+			if err == nil {
+				for _, sub := range at.Commands() {
+					if sub.IsAvailableCommand() {
+						names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+					}
+				}
+			}
+			if len(args) == 0 {
+				names = append(names, slices.Sorted(maps.Keys(helpTopics))...)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runHelp(a, cmd.Root(), args) },
+	}
+}
+
+func runHelp(a *app, root *cobra.Command, words []string) error {
+	if len(words) == 1 {
+		if topic, ok := helpTopics[words[0]]; ok {
+			_, err := io.WriteString(a.io.Out, topic())
+			return err
+		}
+	}
+	cmd, rest, err := root.Find(words)
+	if err != nil || len(rest) > 0 {
+		word := strings.Join(words, " ")
+		f := &failure{name: "HELP_NOT_FOUND", exit: ExitNotFound, msg: "there is no help on \"" + word + "\"", hint: "see: eg-cli help"}
+		names := slices.Collect(maps.Keys(helpTopics))
+		for _, sub := range root.Commands() {
+			names = append(names, sub.Name())
+		}
+		slices.Sort(names)
+		if best := suggest(word, names); best != "" {
+			f.hint = "did you mean \"help " + best + "\"?"
+		}
+		return f
+	}
+	a.help(cmd, nil)
+	return nil
+}
+
+// help is what --help and a noun without a verb print.
+func (a *app) help(cmd *cobra.Command, _ []string) {
+	if set, err := a.resolve(cmd.Flags()); err == nil {
+		a.io.Decide(set.colorMode, set.ascii, a.Getenv)
+	}
+	if !cmd.HasParent() {
+		fprintf(a.io.Out, rootHelp, strings.Join(slices.Sorted(maps.Keys(helpTopics)), ", "))
+		return
+	}
+	width, _ := a.io.Size()
+	h := &helpPage{w: a.io.Out, style: a.io.OutStyle(), width: min(width, helpMaxWidth)}
+	h.command(cmd)
+}
+
+// helpPage prints one command's help: a sentence, examples, arguments, flags, output, exits.
+type helpPage struct {
+	w     io.Writer
+	style term.Style
+	width int
+}
+
+func (h *helpPage) section(name string) { fprintf(h.w, "\n%s\n", h.style.Bold(name)) }
+
+func (h *helpPage) command(cmd *cobra.Command) {
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short + "."
+	}
+	fprintf(h.w, "%s\n", text)
+	if cmd.Example != "" {
+		h.section("EXAMPLES")
+		for _, line := range strings.Split(cmd.Example, "\n") {
+			fprintf(h.w, "  eg-cli %s\n", strings.TrimSpace(line))
+		}
+	}
+	h.section("USAGE")
+	use := strings.TrimSuffix(cmd.UseLine(), " [flags]")
+	if cmd.HasAvailableSubCommands() {
+		use += " <verb>"
+	}
+	fprintf(h.w, "  %s [flags]\n", use)
+	if len(cmd.Aliases) > 0 {
+		fprintf(h.w, "  also: %s\n", strings.Join(cmd.Aliases, ", "))
+	}
+	h.verbs(cmd)
+	h.flags("FLAGS", cmd.NonInheritedFlags())
+	h.flags("GLOBAL FLAGS", cmd.InheritedFlags())
+	h.output(cmd)
+	h.exits(cmd)
+	h.seeAlso(cmd)
+}
+
+func (h *helpPage) verbs(cmd *cobra.Command) {
+	if !cmd.HasAvailableSubCommands() {
+		return
+	}
+	h.section("VERBS")
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			fprintf(h.w, "  %-12s %s\n", sub.Name(), sub.Short)
+		}
+	}
+}
+
+func (h *helpPage) flags(title string, set *pflag.FlagSet) {
+	if !set.HasAvailableFlags() {
+		return
+	}
+	h.section(title)
+	set.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		name, usage := pflag.UnquoteUsage(f)
+		left := "      --" + f.Name
+		if f.Shorthand != "" {
+			left = "  -" + f.Shorthand + ", --" + f.Name
+		}
+		if name != "" && f.Value.Type() != "count" {
+			if f.NoOptDefVal != "" && f.Value.Type() != "bool" {
+				left += "[=" + name + "]"
+			} else {
+				left += " " + name
+			}
+		}
+		h.flag(left, usage)
+	})
+}
+
+// flag prints one flag; text that does not fit beside it goes below.
+func (h *helpPage) flag(left, usage string) {
+	const column = 30
+	lines := wrap(usage, max(h.width-column, 20))
+	if term.Width(left) > column-2 {
+		fprintf(h.w, "%s\n", left)
+		left = ""
+	}
+	for i, line := range lines {
+		if i > 0 {
+			left = ""
+		}
+		fprintf(h.w, "%s%s\n", term.Pad(left, column, false), line)
+	}
+}
+
+func (h *helpPage) output(cmd *cobra.Command) {
+	name := cmd.Annotations[noteSchema]
+	if name == "" {
+		return
+	}
+	h.section("OUTPUT")
+	fprintf(h.w, "  Text for people; -o json and others for programs: eg-cli schema %s\n", name)
+}
+
+func (h *helpPage) exits(cmd *cobra.Command) {
+	if !cmd.Runnable() || cmd.HasAvailableSubCommands() {
+		return
+	}
+	h.section("EXIT CODES")
+	line := "  0 done, 1 error, 2 usage, 3 unreachable, 6 denied, 7 unknown outcome"
+	for _, code := range strings.Fields(cmd.Annotations[noteExits]) {
+		line += fmt.Sprintf(", %s %s", code, exitWords[code])
+	}
+	for _, l := range wrap(line, h.width-2) {
+		fprintf(h.w, "  %s\n", l)
+	}
+}
+
+func (h *helpPage) seeAlso(cmd *cobra.Command) {
+	var names []string
+	for _, sub := range cmd.Parent().Commands() {
+		if sub != cmd && sub.IsAvailableCommand() && cmd.Parent().HasParent() {
+			names = append(names, cmd.Parent().Name()+" "+sub.Name())
+		}
+	}
+	names = append(names, "help formatting", "help exit-codes")
+	h.section("SEE ALSO")
+	for _, l := range wrap(strings.Join(names, ", "), h.width-2) {
+		fprintf(h.w, "  %s\n", l)
+	}
+}
+
+var exitWords = map[string]string{
+	"4": "not found", "5": "conflict", "8": "partial", "9": "integrity", "10": "unhealthy", "11": "warnings", "12": "not met",
+}

@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/sdk"
+)
+
+// flushWait is how long records that are on their way get after a Ctrl-C.
+const flushWait = 5 * time.Second
+
+// bulk is one publish of many records: the reader feeds the producer, acks come back on its goroutines.
+type bulk struct {
+	*publishOptions
+	stream *term.Stream // for machine formats, one ack a line
+
+	mu      sync.Mutex
+	acked   int64
+	bytes   int64
+	failed  int64
+	first   error // the first failure, which ends the input unless --continue-on-error
+	spans   map[sdk.RangeID]*offsetSpan
+	stopped chan struct{}
+}
+
+type offsetSpan struct{ first, last int64 }
+
+func runPublishMany(ctx context.Context, o *publishOptions, client publishClient) error {
+	if o.timeoutGiven() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.set.timeout)
+		defer cancel()
+	}
+	src, err := o.source(ctx)
+	if err != nil {
+		return err
+	}
+	if o.count == 0 && o.io.IsInTTY() {
+		o.note("reading records from the terminal; Ctrl-D ends")
+	}
+	p, err := client.NewProducer(o.topic, o.producer...)
+	if err != nil {
+		return err
+	}
+	b := &bulk{publishOptions: o, spans: map[sdk.RangeID]*offsetSpan{}, stopped: make(chan struct{})}
+	if o.machine() {
+		if b.stream, err = o.output().Stream(); err != nil {
+			return errors.Join(err, p.Close(ctx))
+		}
+	}
+	start := o.Now()
+	progress := o.startProgress(b.progressLine)
+	readErr := b.feed(ctx, p, src)
+	flushErr := b.finish(ctx, p)
+	progress.stop()
+	return b.conclude(ctx, client, o.Now().Sub(start), firstError(readErr, flushErr))
+}
+
+// feed sends records until the source ends, a record fails, or ctx does.
+func (b *bulk) feed(ctx context.Context, p Producer, src recordSource) error {
+	pace := newPacer(b.rate, b.Now())
+	for n := int64(1); ; n++ {
+		if err := pace.wait(ctx); err != nil {
+			return err
+		}
+		r, err := src.next()
+		var bad *inputError
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.As(err, &bad):
+			b.fail(err)
+		case err != nil:
+			return err
+		default:
+			sent := b.Now()
+			if err := p.SendAsync(r, func(ack sdk.Ack, err error) { b.answered(n, r, ack, err, sent) }); err != nil {
+				b.fail(err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-b.stopped:
+			return nil
+		default:
+		}
+	}
+}
+
+func (b *bulk) answered(n int64, r sdk.Record, ack sdk.Ack, err error, sent time.Time) {
+	if err != nil {
+		b.fail(err)
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.acked++
+	b.bytes += int64(len(r.Value))
+	s, ok := b.spans[ack.Range]
+	if !ok {
+		s = &offsetSpan{ack.Offset, ack.Offset}
+		b.spans[ack.Range] = s
+	}
+	s.first, s.last = min(s.first, ack.Offset), max(s.last, ack.Offset)
+	if b.stream != nil {
+		doc := newAckDocument(ack, b.topic, &r, n, b.Now().Sub(sent))
+		if err := b.stream.Item(doc, nil); err != nil {
+			b.failLocked(err)
+		}
+	}
+}
+
+func (b *bulk) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failLocked(err)
+}
+
+func (b *bulk) failLocked(err error) {
+	b.failed++
+	if b.first != nil {
+		return
+	}
+	b.first = err
+	if !b.goOn {
+		close(b.stopped)
+	}
+}
+
+// finish waits for the acks of what was sent. After a Ctrl-C or a deadline it still waits a little, because those
+// records are on their way and the summary should be true of them.
+func (b *bulk) finish(ctx context.Context, p Producer) error {
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), flushWait)
+		defer cancel()
+	}
+	err := p.Flush(ctx)
+	if cerr := p.Close(ctx); err == nil {
+		err = cerr
+	}
+	return sendError(err)
+}
+
+// conclude prints the summary line and chooses the error.
+func (b *bulk) conclude(ctx context.Context, client publishClient, took time.Duration, err error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stream != nil {
+		if ferr := b.stream.Flush(); ferr != nil {
+			return ferr
+		}
+	}
+	failed, first := b.failed, b.first
+	if failed == 0 || b.acked > 0 {
+		b.summary(took)
+	}
+	switch {
+	case err != nil:
+		return err
+	case failed == 0:
+		return nil
+	case b.goOn:
+		return detailed{
+			errorf(sdk.CodePartial, "%s of %s failed", term.FormatCount(failed), plural(failed+b.acked, "record")),
+			[]string{"the first: " + describe(first).Message + " [" + describe(first).Code + "]"},
+		}
+	}
+	return b.suggestTopic(ctx, client.Admin(), b.topic, first)
+}
+
+// summary is one line: on stdout for people, on stderr beside a machine format.
+func (b *bulk) summary(took time.Duration) {
+	w := b.io.Out
+	if b.machine() {
+		if w = b.io.Err; b.flags.quiet {
+			return
+		}
+	}
+	line := fmt.Sprintf("%s  %s  %s", b.topic, plural(b.acked, "record"), b.set.bytesMode.Format(b.bytes))
+	if text := b.spanText(); text != "" {
+		line += "  " + text
+	}
+	line += "  " + term.FormatTook(took)
+	if took > 0 && b.acked > 1 {
+		line += "  " + term.FormatRate(float64(b.acked)/took.Seconds()) + " records/s"
+	}
+	if b.failed > 0 {
+		line += "  " + plural(b.failed, "failure")
+	}
+	fprintf(w, "%s\n", line)
+}
+
+// spanText names the offsets written, as long as the ranges are few.
+func (b *bulk) spanText() string {
+	if len(b.spans) > 3 {
+		return plural(int64(len(b.spans)), "range")
+	}
+	var parts []string
+	for _, r := range slices.Sorted(maps.Keys(b.spans)) {
+		if s := b.spans[r]; s.first == s.last {
+			parts = append(parts, fmt.Sprintf("%s @%d", r, s.first))
+		} else {
+			parts = append(parts, fmt.Sprintf("%s @%d..@%d", r, s.first, s.last))
+		}
+	}
+	return strings.Join(parts, "  ")
+}
+
+func (b *bulk) progressLine(elapsed time.Duration) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rate := float64(b.acked) / max(elapsed.Seconds(), 0.001)
+	return fmt.Sprintf("%s  %s  %s records/s  %s/s", plural(b.acked, "record"), b.set.bytesMode.Format(b.bytes),
+		term.FormatRate(rate), b.set.bytesMode.Format(int64(float64(b.bytes)/max(elapsed.Seconds(), 0.001))))
+}

@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/sdk"
+)
+
+type topicDescriber interface {
+	DescribeTopic(ctx context.Context, name string) (sdk.TopicDetail, error)
+}
+
+type topicDescribeOptions struct {
+	*app
+	name                     string
+	ranges, segments, config bool
+}
+
+const schemaTopicDescribe = "topic.describe/1"
+
+// topicDocument is the document of topic describe.
+type topicDocument struct {
+	Schema string `json:"schema"`
+	topicRow
+	Version    uint64       `json:"version"`
+	Durability string       `json:"durability"`
+	RangeList  []rangeRow   `json:"range_list"`
+	Config     []settingRow `json:"config"`
+}
+
+type rangeRow struct {
+	ID        string       `json:"id" col:"RANGE"`
+	Start     term.Hash    `json:"start" col:"START"`
+	End       string       `json:"end" col:"END" doc:"exclusive; 2^64 is 0x10000000000000000"`
+	Span      float64      `json:"span_percent" col:"SPAN" as:"percent"`
+	State     string       `json:"state" col:"STATE"`
+	Load      string       `json:"load" col:"LOAD"`
+	InPerSec  int64        `json:"in_per_sec" col:"IN/s" as:"bytes"`
+	Earliest  int64        `json:"earliest_offset" col:"FIRST"`
+	EndOffset int64        `json:"end_offset" col:"NEXT"`
+	Records   int64        `json:"records" col:"RECORDS,wide" as:"count"`
+	Bytes     int64        `json:"bytes" col:"SIZE" as:"bytes"`
+	Leader    string       `json:"leader" col:"LEADER"`
+	Parents   []string     `json:"parents" col:"PARENTS,wide"`
+	Children  []string     `json:"children" col:"CHILDREN,wide"`
+	Cause     string       `json:"cause,omitempty"`
+	CreatedAt term.Time    `json:"created_at" col:"AGE,wide" as:"age"`
+	Segments  []segmentRow `json:"segments"`
+}
+
+type segmentRow struct {
+	ID        string    `json:"id" col:"SEGMENT"`
+	Topic     string    `json:"topic"`
+	Range     string    `json:"range" col:"RANGE"`
+	State     string    `json:"state" col:"STATE"`
+	Cause     string    `json:"cause" col:"CAUSE"`
+	Epoch     int32     `json:"epoch"`
+	Base      int64     `json:"base" col:"BASE"`
+	End       int64     `json:"end" col:"END"`
+	Records   int64     `json:"records" col:"RECORDS" as:"count"`
+	Bytes     int64     `json:"bytes" col:"SIZE" as:"bytes"`
+	Replicas  []string  `json:"replicas" col:"REPLICAS"`
+	CreatedAt term.Time `json:"created_at" col:"AGE" as:"age"`
+	SealedAt  term.Time `json:"sealed_at" col:"SEALED,wide"`
+	GapMs     int64     `json:"gap_ms" col:"GAP,wide" as:"ms"`
+}
+
+type settingRow struct {
+	Key     string `json:"key" col:"KEY"`
+	Value   string `json:"value" col:"VALUE"`
+	Default string `json:"default" col:"DEFAULT,wide"`
+	Source  string `json:"source" col:"SOURCE"`
+	Help    string `json:"description" col:"DESCRIPTION,wide"`
+}
+
+func newTopicDescribeCommand(a *app) *cobra.Command {
+	o := &topicDescribeOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "describe <topic>",
+		Short: "Show one topic: summary, key space, ranges, segments, settings",
+		Example: `  topic describe my_topic
+  topic describe my_topic --segments
+  topic describe my_topic -o json --jq '.range_list[].end_offset'`,
+		Args:              argsBetween(1, 1),
+		Annotations:       map[string]string{noteSchema: "topic.describe", noteExits: "4"},
+		ValidArgsFunction: a.completeTopics,
+	}
+	cmd.Flags().BoolVar(&o.ranges, "ranges", false, "only the ranges")
+	cmd.Flags().BoolVar(&o.segments, "segments", false, "only the segments")
+	cmd.Flags().BoolVar(&o.config, "config-only", false, "only the settings")
+	o.watchable(cmd, func(ctx context.Context, args []string) error {
+		o.name = args[0]
+		admin, err := a.admin()
+		if err != nil {
+			return err
+		}
+		return runTopicDescribe(ctx, o, admin)
+	})
+	return cmd
+}
+
+func runTopicDescribe(ctx context.Context, o *topicDescribeOptions, admin interface {
+	topicDescriber
+	topicLister
+},
+) error {
+	t, err := admin.DescribeTopic(ctx, o.name)
+	if err != nil {
+		return o.suggestTopic(ctx, admin, o.name, err)
+	}
+	doc := newTopicDocument(t)
+	return o.output().Object(doc, func(p *term.Page) { o.page(p, doc) })
+}
+
+func newTopicDocument(t sdk.TopicDetail) topicDocument {
+	doc := topicDocument{
+		Schema: schemaTopicDescribe, topicRow: newTopicRow(t.Summary), Version: uint64(t.Summary.Version),
+		Durability: t.Config.Durability.String(), RangeList: []rangeRow{}, Config: []settingRow{},
+	}
+	for _, r := range t.Ranges {
+		doc.RangeList = append(doc.RangeList, newRangeRow(t.Summary.Name, r))
+	}
+	for _, s := range t.Settings {
+		doc.Config = append(doc.Config, settingRow{Key: s.Key, Value: s.Value, Default: s.Default, Source: s.Source, Help: s.Help})
+	}
+	return doc
+}
+
+func newRangeRow(topic string, r sdk.RangeDetail) rangeRow {
+	row := rangeRow{
+		ID: r.ID.String(), Start: term.Hash(r.Span.Start), End: spanEnd(r.Span.End), Span: 100 * r.Span.Width(),
+		State: r.State.String(), Load: r.Load, InPerSec: r.InBytesPerSec, Earliest: r.Earliest, EndOffset: r.End,
+		Records: r.Records, Bytes: r.Bytes, Leader: string(r.Leader), Cause: r.Cause.String(), CreatedAt: timeOf(r.CreatedMs),
+		Parents: rangeNames(r.Parents), Children: rangeNames(r.Children), Segments: []segmentRow{},
+	}
+	if row.Load == "" {
+		row.Load = "unknown"
+	}
+	for _, s := range r.Segments {
+		row.Segments = append(row.Segments, newSegmentRow(topic, r.ID, s))
+	}
+	return row
+}
+
+func newSegmentRow(topic string, r sdk.RangeID, s sdk.SegmentDetail) segmentRow {
+	row := segmentRow{
+		ID: s.ID.String(), Topic: topic, Range: r.String(), State: s.State.String(), Cause: s.Cause.String(), Epoch: int32(s.Epoch),
+		Base: s.Base, End: s.End, Records: s.Records, Bytes: s.Bytes, CreatedAt: timeOf(s.CreatedMs), SealedAt: timeOf(s.SealedMs),
+		GapMs: s.GapMs, Replicas: []string{},
+	}
+	for _, rep := range s.Replicas {
+		row.Replicas = append(row.Replicas, string(rep.Node))
+	}
+	return row
+}
+
+// spanEnd prints the exclusive end of a span, which for the last one is 2^64.
+func spanEnd(end uint64) string {
+	if end == 0 {
+		return "0x10000000000000000"
+	}
+	return term.Hash(end).String()
+}
+
+func rangeNames(ids []sdk.RangeID) []string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = id.String()
+	}
+	return names
+}
+
+func (o *topicDescribeOptions) page(p *term.Page, doc topicDocument) {
+	all := !o.ranges && !o.segments && !o.config
+	if all {
+		o.summary(p, doc)
+	}
+	if all || o.ranges {
+		section(p, all, "Ranges")
+		p.Table(doc.RangeList)
+	}
+	if all || o.segments {
+		var segments []segmentRow
+		for _, r := range doc.RangeList {
+			segments = append(segments, r.Segments...)
+		}
+		section(p, all, "Segments")
+		p.Table(segments)
+	}
+	if (all || o.config) && len(doc.Config) > 0 {
+		section(p, all, "Settings")
+		p.Table(doc.Config)
+	}
+}
+
+// section separates the parts of a page; a single part has no heading.
+func section(p *term.Page, heading bool, text string) {
+	if heading {
+		p.Heading(text)
+	}
+}
+
+func (o *topicDescribeOptions) summary(p *term.Page, doc topicDocument) {
+	h := p.Human()
+	ack := "on stable storage of every replica before it is acked"
+	if doc.Durability == sdk.DurabilityReplicated.String() {
+		ack = "in memory of every replica when it is acked; a power loss of all of them loses it"
+	}
+	retention := "for ever"
+	if doc.RetentionMs > 0 {
+		retention = formatSpan(doc.RetentionMs)
+	}
+	p.Fields(
+		"Topic", doc.Name,
+		"Id", doc.ID,
+		"Created", h.Time.FormatDate(doc.CreatedAt.Time, h.Now),
+		"Replication", "factor "+strconv.Itoa(doc.ReplicationFactor),
+		"Durability", ack,
+		"Retention", retention,
+		"Data", h.Bytes.Format(doc.Bytes)+" in "+plural(doc.Records, "record")+", "+plural(int64(doc.Segments), "segment"),
+		"Shard", doc.Shard+" (leader "+orDash(doc.ShardLeader)+")",
+	)
+	p.Heading("Key space")
+	p.Line("%s", keyspaceBar(doc.RangeList, p.Width(), p.ASCII()))
+}
+
+// keyspaceBar draws the active ranges as slices of the hash space.
+func keyspaceBar(ranges []rangeRow, width int, ascii bool) string {
+	fill, cut, left, right := "▄", "│", "0x0 ", " 2⁶⁴"
+	if ascii {
+		fill, cut, right = "-", "|", " 2^64"
+	}
+	cells := max(10, min(width, 100)-len("0x0 ")-len(" 2^64"))
+	starts := map[int]bool{}
+	active := 0
+	for _, r := range ranges {
+		if r.State != "active" {
+			continue
+		}
+		active++
+		if at := int(float64(r.Start) / (1 << 32) / (1 << 32) * float64(cells)); at > 0 {
+			starts[at] = true
+		}
+	}
+	var b strings.Builder
+	for i := range cells {
+		if starts[i] {
+			b.WriteString(cut)
+		} else {
+			b.WriteString(fill)
+		}
+	}
+	text := left + b.String() + right
+	if active > cells/2 {
+		text += "\n" + plural(int64(active), "range") + ", too many to tell apart here"
+	}
+	return text
+}

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eastguard/eastguard/internal/term"
+)
+
+// watchDefault is -w without a value.
+const watchDefault = "2s"
+
+// watchable gives a read command its RunE: once, or with -w again and again.
+func (a *app) watchable(cmd *cobra.Command, run func(ctx context.Context, args []string) error) {
+	var every string
+	cmd.Flags().StringVarP(&every, "watch", "w", "", "repeat every `INTERVAL` until Ctrl-C (default 2s)")
+	cmd.Flags().Lookup("watch").NoOptDefVal = watchDefault
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if every == "" {
+			return a.withDeadline(func(ctx context.Context, _ *cobra.Command, args []string) error {
+				return a.paged(func() error { return run(ctx, args) })
+			})(cmd, args)
+		}
+		interval, err := term.ParseDuration(every)
+		if err != nil || interval < 100*time.Millisecond {
+			return usagef("--watch %q is not an interval of at least 100ms", every)
+		}
+		w := &watcher{app: a, out: a.io, interval: interval, title: cmd.CommandPath(), run: func(ctx context.Context) error { return run(ctx, args) }}
+		return w.loop(cmd.Context())
+	}
+}
+
+// watcher repeats one command. On a terminal it repaints the screen and marks what changed; for a program it
+// prints a document whenever the document has changed.
+type watcher struct {
+	*app
+	out      *term.IOStreams
+	interval time.Duration
+	title    string
+	run      func(ctx context.Context) error
+	last     string
+}
+
+func (w *watcher) loop(ctx context.Context) error {
+	if w.timeoutGiven() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, w.set.timeout, errTimeUp)
+		defer cancel()
+	}
+	ticker := time.NewTicker(w.interval)
+	defer ticker.Stop()
+	for {
+		text, err := w.once(ctx)
+		if err != nil {
+			if errors.Is(context.Cause(ctx), errTimeUp) {
+				return nil
+			}
+			return err
+		}
+		if err := w.show(text); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			if errors.Is(context.Cause(ctx), errTimeUp) {
+				return nil
+			}
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+}
+
+// errTimeUp is the cause of a streaming command's end by --timeout, which is a normal one.
+var errTimeUp = errors.New("the time is up")
+
+// once runs the command into a buffer.
+func (w *watcher) once(ctx context.Context) (string, error) {
+	var b bytes.Buffer
+	own := *w.out
+	own.Out = &b
+	w.io = &own
+	defer func() { w.io = w.out }()
+	ctx, cancel := context.WithTimeout(ctx, max(w.interval, w.set.timeout))
+	defer cancel()
+	err := w.run(ctx)
+	return b.String(), err
+}
+
+func (w *watcher) show(text string) error {
+	now := w.Now()
+	if w.out.IsOutTTY() && !w.machine() {
+		return w.repaint(text, now)
+	}
+	if text == w.last {
+		return nil
+	}
+	w.last = text
+	if w.set.format == term.FormatJSON || w.set.format == term.FormatJSONL {
+		line, err := observed([]byte(text), term.Time{Time: now})
+		if err != nil {
+			return err
+		}
+		_, err = w.out.Out.Write(line)
+		return err
+	}
+	_, err := fmt.Fprintf(w.out.Out, "# observed_at %s\n%s", now.UTC().Format(time.RFC3339), text)
+	return err
+}
+
+// observed puts the time of observation into a document: beside the members of an object, around a list.
+func observed(doc []byte, at term.Time) ([]byte, error) {
+	stamp, err := json.Marshal(at)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, bytes.TrimSpace(doc)); err != nil {
+		// jsonl of a list: several documents, kept as items.
+		lines := bytes.Split(bytes.TrimSpace(doc), []byte("\n"))
+		b.Reset()
+		b.WriteByte('[')
+		b.Write(bytes.Join(lines, []byte(",")))
+		b.WriteByte(']')
+	}
+	text := b.String()
+	if rest, ok := strings.CutPrefix(text, "{"); ok && rest != "}" {
+		return fmt.Appendf(nil, "{\"observed_at\":%s,%s\n", stamp, rest), nil
+	}
+	return fmt.Appendf(nil, "{\"observed_at\":%s,\"items\":%s}\n", stamp, text), nil
+}
+
+// repaint homes the cursor and writes over the old screen line by line, so that nothing flickers. Lines beyond the
+// screen are cut, and what differs from the last screen is shown in reverse.
+func (w *watcher) repaint(text string, now time.Time) error {
+	cols, rows := w.out.Size()
+	style := w.out.OutStyle()
+	var b strings.Builder
+	if w.last == "" {
+		b.WriteString("\x1b[2J")
+	}
+	b.WriteString("\x1b[H")
+	head := fmt.Sprintf("%s  every %s  %s  Ctrl-C ends", w.title, term.FormatSpan(w.interval), now.Format(time.TimeOnly))
+	b.WriteString(style.Dim(term.Truncate(head, cols, w.io.ASCII())) + "\x1b[K\n")
+	lines, before := splitLines(text), splitLines(w.last)
+	for i, line := range lines {
+		if i >= rows-2 {
+			break
+		}
+		if w.last != "" && i < len(before) {
+			line = markChanges(before[i], line, style)
+		}
+		b.WriteString(line + "\x1b[K\n")
+	}
+	b.WriteString("\x1b[J")
+	w.last = text
+	_, err := w.out.Out.Write([]byte(b.String()))
+	return err
+}
+
+func splitLines(s string) []string {
+	return strings.Split(strings.TrimRight(s, "\n"), "\n")
+}
+
+// markChanges reverses the words of a table line that are not those of the line before, by position of columns.
+func markChanges(before, after string, style term.Style) string {
+	if before == after || strings.Contains(after, "\x1b") {
+		return after
+	}
+	old, now := strings.Split(before, "  "), strings.Split(after, "  ")
+	if len(old) != len(now) {
+		return style.Reverse(after)
+	}
+	for i := range now {
+		if now[i] != old[i] {
+			now[i] = style.Reverse(now[i])
+		}
+	}
+	return strings.Join(now, "  ")
+}

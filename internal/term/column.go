@@ -1,0 +1,216 @@
+package term
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A column comes from one field of a row struct:
+//
+//	Rate float64 `json:"in_per_sec" col:"IN/s" as:"bytes_per_sec"`
+//	Shard string `json:"shard" col:"SHARD,wide"`
+//
+// col is the heading, with ",wide" for those of -o wide alone; as names the human format (below); a field
+// without col is in JSON only.
+type column struct {
+	field   []int
+	name    string // json name: what --columns and --sort-by use, and the heading of CSV
+	heading string
+	wide    bool
+	as      string
+	right   bool
+}
+
+// Kinds of human format: the as tag.
+const (
+	asBytes       = "bytes"         // 1.0 GiB
+	asBytesPerSec = "bytes_per_sec" // 61.2 MiB/s
+	asCount       = "count"         // 1,204,881
+	asRate        = "rate"          // 51.2k
+	asMillis      = "ms"            // 96 ms, from milliseconds
+	asMicros      = "us"            // 7.9 ms, from microseconds
+	asSpan        = "span"          // 7d, from milliseconds; 0 is "-"
+	asUptime      = "uptime"        // 3d04h, from milliseconds
+	asAge         = "age"           // 3m12s, from a Time
+	asStamp       = "stamp"         // 12:04:31.207, from a Time
+	asPercent     = "percent"       // 41%
+)
+
+// columnsOf lists the columns of a row type, those of embedded structs in their place.
+func columnsOf(t reflect.Type) []column {
+	var cols []column
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous && f.Type.Kind() == reflect.Struct && f.Tag.Get("json") == "" {
+			for _, c := range columnsOf(f.Type) {
+				c.field = append([]int{i}, c.field...)
+				cols = append(cols, c)
+			}
+			continue
+		}
+		heading, flags, _ := strings.Cut(f.Tag.Get("col"), ",")
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		cols = append(cols, column{
+			field: []int{i}, name: name, heading: heading, wide: flags == "wide",
+			as: f.Tag.Get("as"), right: numeric(f.Type) || f.Tag.Get("as") == asSpan,
+		})
+	}
+	return cols
+}
+
+func numeric(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == reflect.TypeFor[Hash]() {
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
+		reflect.Float32, reflect.Float64:
+		return true
+	}
+	return false
+}
+
+// value is the column's field of row; a nil pointer on the way gives the zero Value.
+func (c column) value(row reflect.Value) reflect.Value {
+	v := row
+	for _, i := range c.field {
+		v = v.Field(i)
+	}
+	if v.Kind() == reflect.Pointer {
+		return v.Elem()
+	}
+	return v
+}
+
+// raw is the text of machine formats: numbers without separators, times as in JSON, lists and maps as JSON.
+func (c column) raw(row reflect.Value) string {
+	v := c.value(row)
+	if !v.IsValid() {
+		return ""
+	}
+	switch x := v.Interface().(type) {
+	case Time:
+		if x.IsZero() {
+			return ""
+		}
+		return x.UTC().Format(rfc3339ms)
+	case fmt.Stringer:
+		return x.String()
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return v.String()
+	case reflect.Float32, reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	case reflect.Struct, reflect.Map, reflect.Slice:
+		if list, ok := v.Interface().([]string); ok {
+			return strings.Join(list, " ")
+		}
+		b, err := json.Marshal(v.Interface())
+		if err != nil {
+			return err.Error()
+		}
+		return string(b)
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// human is the text of the table: escaped, with units; "-" where there is nothing to say.
+func (c column) human(row reflect.Value, h Human) string {
+	v := c.value(row)
+	if !v.IsValid() {
+		return "-"
+	}
+	if text, ok := c.formatted(v, h); ok {
+		return text
+	}
+	var text string
+	switch x := v.Interface().(type) {
+	case map[string]string:
+		text = formatLabels(x)
+	case bool:
+		text = map[bool]string{true: "yes", false: "no"}[x]
+	default:
+		text = c.raw(row)
+	}
+	if text == "" {
+		return "-"
+	}
+	return Escape(text)
+}
+
+// formatted applies the as tag.
+func (c column) formatted(v reflect.Value, h Human) (string, bool) {
+	if t, ok := v.Interface().(Time); ok {
+		switch {
+		case t.IsZero():
+			return "-", true
+		case c.as == asAge:
+			return FormatAge(h.Now.Sub(t.Time)), true
+		case c.as == asStamp:
+			return h.Time.FormatStamp(t.Time, h.Now), true
+		}
+		return h.Time.FormatDate(t.Time, h.Now), true
+	}
+	if c.as == "" || !numeric(v.Type()) {
+		return "", false
+	}
+	f := number(v)
+	switch c.as {
+	case asBytes:
+		return h.Bytes.Format(int64(f)), true
+	case asBytesPerSec:
+		return h.Bytes.Format(int64(f)) + "/s", true
+	case asCount:
+		return FormatCount(int64(f)), true
+	case asRate:
+		return FormatRate(f), true
+	case asMillis:
+		return FormatTook(time.Duration(f * 1e6)), true
+	case asMicros:
+		return FormatTook(time.Duration(f * 1e3)), true
+	case asUptime:
+		return FormatAge(time.Duration(f * 1e6)), true
+	case asPercent:
+		return fmt.Sprintf("%.0f%%", f), true
+	case asSpan:
+		if f == 0 {
+			return "-", true
+		}
+		return FormatSpan(time.Duration(f) * time.Millisecond), true
+	}
+	return "", false
+}
+
+func number(v reflect.Value) float64 {
+	switch {
+	case v.CanInt():
+		return float64(v.Int())
+	case v.CanUint():
+		return float64(v.Uint())
+	case v.CanFloat():
+		return v.Float()
+	}
+	return 0
+}
+
+func formatLabels(m map[string]string) string {
+	pairs := make([]string, 0, len(m))
+	for k, v := range m {
+		pairs = append(pairs, k+"="+v)
+	}
+	slices.Sort(pairs)
+	return strings.Join(pairs, ",")
+}
