@@ -1,0 +1,201 @@
+package main
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/sdk"
+)
+
+// TestKill9 kills the broker under load, again and again, sometimes while it still recovers from the last time.
+// After each restart everything is read back: every record that was acknowledged is there once, at the offset of
+// its ack, and each producer's records are dense and in order. The producers live through it all, so their
+// retries meet a broker that must recognise what it has already.
+//
+// EASTGUARD_KILL9_ROUNDS sets the number of rounds.
+func TestKill9(t *testing.T) {
+	needsProcess(t)
+	rounds := 2
+	if text := os.Getenv("EASTGUARD_KILL9_ROUNDS"); text != "" {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		rounds = n
+	}
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	dir := t.TempDir()
+	port := freePort(t)
+	// Small segments, so that rolls and checkpoints are among what is interrupted.
+	start := func() *process { return spawn(t, dir, "--client-port", port, "--segment-size-limit-bytes", "1MiB") }
+
+	p := start()
+	c := newClient(t, p.address())
+	createTopic(t, c, "load", sdk.TopicConfig{})
+	l := startLoad(t, c, "load", 4)
+
+	for round := 1; round <= rounds; round++ {
+		l.awaitAcks(200 + rng.IntN(3000))
+		p.signal(syscall.SIGKILL)
+		require.Equal(t, -1, p.exit())
+		for rng.IntN(3) == 0 { // and once more while it starts
+			early := start()
+			time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond) // a random moment, nothing waits for it
+			early.signal(syscall.SIGKILL)
+			early.exit()
+		}
+		p = start()
+		acked := l.acked()
+		reader := newClient(t, p.address())
+		verify(t, readAll(t, reader, "load"), acked)
+		require.NoError(t, reader.Close())
+		t.Logf("round %d: %d records acknowledged so far", round, total(acked))
+	}
+	l.stop()
+	verify(t, readAll(t, c, "load"), l.acked())
+	p.signal(syscall.SIGTERM)
+	require.Zero(t, p.exit())
+}
+
+// freePort finds a port that nobody uses, for a broker that must come back under the same one.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	return port
+}
+
+// load is a set of producers that write numbered records as fast as they are taken.
+type load struct {
+	t    *testing.T
+	quit chan struct{}
+	wg   sync.WaitGroup
+
+	count atomic.Int64  // of acks
+	woken chan struct{} // capacity one: an ack has come
+
+	mu   sync.Mutex
+	acks [][]int64 // by producer: offset of each record acknowledged, by its number; -1 while unknown
+}
+
+func startLoad(t *testing.T, c *sdk.Client, topic string, producers int) *load {
+	l := &load{t: t, quit: make(chan struct{}), woken: make(chan struct{}, 1), acks: make([][]int64, producers)}
+	for i := range producers {
+		producer, err := c.NewProducer(topic, sdk.WithDeliveryTimeout(5*time.Minute), sdk.WithBufferBytes(1<<20), sdk.WithLinger(time.Millisecond))
+		require.NoError(t, err)
+		l.wg.Go(func() { l.produce(producer, i) })
+	}
+	return l
+}
+
+// produce sends records until told to stop. Half of a record is its number, the rest says whose it is.
+func (l *load) produce(producer *sdk.Producer, i int) {
+	for n := int64(0); ; n++ {
+		select {
+		case <-l.quit:
+			if err := producer.Close(within(l.t, time.Minute)); err != nil {
+				l.t.Errorf("producer %d: close: %v", i, err)
+			}
+			return
+		default:
+		}
+		value := binary.BigEndian.AppendUint64(make([]byte, 0, 256), uint64(n))[:256]
+		l.mu.Lock()
+		l.acks[i] = append(l.acks[i], -1)
+		l.mu.Unlock()
+		err := producer.SendAsync(sdk.Record{Key: []byte{byte(i)}, Value: value}, func(ack sdk.Ack, err error) {
+			if err != nil {
+				l.t.Errorf("producer %d: record %d: %v", i, n, err)
+				return
+			}
+			l.mu.Lock()
+			l.acks[i][n] = ack.Offset
+			l.mu.Unlock()
+			l.count.Add(1)
+			select {
+			case l.woken <- struct{}{}:
+			default:
+			}
+		})
+		if err != nil {
+			l.t.Errorf("producer %d: record %d: %v", i, n, err)
+			return
+		}
+	}
+}
+
+// awaitAcks returns when n more records have been acknowledged.
+func (l *load) awaitAcks(n int) {
+	l.t.Helper()
+	goal := l.count.Load() + int64(n)
+	deadline := time.After(limit)
+	for l.count.Load() < goal {
+		select {
+		case <-l.woken:
+		case <-deadline:
+			l.t.Fatalf("%d acks are missing", goal-l.count.Load())
+		}
+	}
+}
+
+// acked copies what has been acknowledged so far.
+func (l *load) acked() [][]int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	acks := make([][]int64, len(l.acks))
+	for i := range acks {
+		acks[i] = append([]int64(nil), l.acks[i]...)
+	}
+	return acks
+}
+
+func (l *load) stop() {
+	close(l.quit)
+	l.wg.Wait()
+}
+
+func total(acks [][]int64) (n int) {
+	for _, offsets := range acks {
+		for _, o := range offsets {
+			if o >= 0 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// verify checks what was read, in the order in which it was read, against what had been acknowledged before.
+func verify(t *testing.T, all []sdk.Message, acks [][]int64) {
+	t.Helper()
+	next := make([]int64, len(acks)) // by producer: the number that must come next
+	for at, m := range all {
+		require.EqualValues(t, at, m.Offset, "offsets are dense from 0")
+		require.Len(t, m.Key, 1)
+		require.Len(t, m.Value, 256)
+		i, n := int(m.Key[0]), int64(binary.BigEndian.Uint64(m.Value))
+		require.Equal(t, next[i], n, "producer %d at offset %d: a record is lost, repeated or out of order", i, m.Offset)
+		next[i]++
+		if n < int64(len(acks[i])) && acks[i][n] >= 0 {
+			require.Equal(t, acks[i][n], m.Offset, "producer %d, record %d: acknowledged at another offset", i, n)
+		}
+	}
+	for i, offsets := range acks {
+		for n, o := range offsets {
+			if o >= 0 && int64(n) >= next[i] {
+				t.Fatalf("producer %d, record %d: acknowledged at offset %d, and not there", i, n, o)
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+// Command bench measures one broker against the disk below it, and prints the table of docs/PERFORMANCE.md.
+// scripts/bench.sh builds what it needs and pins everything to two cores.
+//
+// Whatever is compared is measured in turn, moments apart: floor, EastGuard, floor, EastGuard, … Each adjacent
+// pair gives one ratio and the table shows the median, so that a disk whose speed drifts (all of them do) moves
+// both sides. The client is the SDK, in this process; the broker is a process of its own; both share the cores.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"time"
+)
+
+// options are the flags.
+type options struct {
+	broker, cli string // binaries
+	dir         string // on the file system that is measured
+	rounds      int
+	period      time.Duration // of one measurement
+	only        string        // name of one group of measurements
+	markdown    string        // file to update
+	commit      string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.broker, "eastguard", "", "the broker's binary")
+	flag.StringVar(&o.cli, "eg-cli", "", "the command line's binary")
+	flag.StringVar(&o.dir, "dir", "", "directory to measure in; it must not exist, and is removed at the end")
+	flag.IntVar(&o.rounds, "rounds", 5, "adjacent pairs")
+	flag.DurationVar(&o.period, "period", 3*time.Second, "time of one measurement")
+	flag.StringVar(&o.only, "only", "", "one of latency, produce, consume, idle, topics")
+	flag.StringVar(&o.markdown, "markdown", "", "file whose table is replaced, between its two marker lines")
+	flag.StringVar(&o.commit, "commit", "unknown", "commit that was built")
+	flag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o options) (err error) {
+	if err := os.Mkdir(o.dir, 0o700); err != nil {
+		return err
+	}
+	defer os.RemoveAll(o.dir)
+
+	r := &report{options: o}
+	for _, group := range []struct {
+		name    string
+		measure func(options, *report) error
+	}{
+		{"idle", measureIdle},
+		{"latency", measureLatency},
+		{"produce", measureProduce},
+		{"consume", measureConsume},
+		{"topics", measureTopics},
+	} {
+		if o.only != "" && o.only != group.name {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, "measuring", group.name)
+		if err := group.measure(o, r); err != nil {
+			return fmt.Errorf("%s: %w", group.name, err)
+		}
+	}
+	fmt.Print(r.table())
+	if o.markdown == "" || o.only != "" {
+		return nil
+	}
+	return r.update(o.markdown)
+}
