@@ -50,6 +50,9 @@ type batch struct {
 // New returns the state of a range without a past.
 func New() *State { return &State{} }
 
+// NewForgetful returns the state of a range whose memory was lost: an id that it does not know proves nothing.
+func NewForgetful() *State { return &State{forgot: true} }
+
 // End is the offset up to which batches have been appended; Append ignores what lies below.
 func (s *State) End() int64 { return s.end }
 

@@ -74,44 +74,59 @@ func (t *Tail) Next() uint64 { return t.next.Load() }
 // Head is the number of the oldest resident entry, or Next.
 func (t *Tail) Head() uint64 { return t.head.Load() }
 
-// Evict drops the entries numbered below upto and returns how many there were. The caller knows that they are in
-// the file, and that the file's view shows them.
-func (t *Tail) Evict(upto uint64) int {
+// Evict drops the entries numbered below upto and returns how many there were, and their bytes. The caller knows that
+// they are in the file, and that the file's view shows them.
+func (t *Tail) Evict(upto uint64) (n int, bytes int64) {
 	head, next := t.head.Load(), t.next.Load()
 	upto = min(upto, next)
 	if upto <= head {
-		return 0
+		return 0, 0
 	}
 	t.head.Store(upto)
-	t.clear(head, upto, upto == next)
-	return int(upto - head)
+	return int(upto - head), t.clear(head, upto, upto == next)
 }
 
-// Cut drops the entries that begin at or above end, and returns their number: a seal at end made them void.
-func (t *Tail) Cut(end int64) int {
+// Bounds returns the number of the first entry that begins at or above end, and the bytes of the entries numbered from
+// that one or from seq on, whichever is later. It is for the goroutine that pushes.
+func (t *Tail) Bounds(end int64, seq uint64) (first uint64, bytes int64) {
 	head, next := t.head.Load(), t.next.Load()
 	r := t.ring.Load()
-	keep := next
-	for keep > head && r.at(keep-1).Base >= end {
-		keep--
+	first = next
+	for first > head && r.at(first-1).Base >= end {
+		first--
+		if first >= seq {
+			bytes += int64(len(r.at(first).Bytes))
+		}
 	}
-	if keep == next {
-		return 0
-	}
-	t.next.Store(keep)
-	t.clear(keep, next, keep == head)
-	return int(next - keep)
+	return first, bytes
 }
 
-func (t *Tail) clear(from, to uint64, empty bool) {
-	if empty {
-		t.ring.Store(nil) // an idle segment holds nothing
-		return
+// Cut drops the entries that begin at or above end, and returns how many there were, and their bytes: a seal at end
+// made them void.
+func (t *Tail) Cut(end int64) (n int, bytes int64) {
+	head, next := t.head.Load(), t.next.Load()
+	keep, _ := t.Bounds(end, 0)
+	if keep == next {
+		return 0, 0
 	}
+	t.next.Store(keep)
+	return int(next - keep), t.clear(keep, next, keep == head)
+}
+
+// clear empties the slots numbered [from, to) and returns the bytes of what they held.
+func (t *Tail) clear(from, to uint64, empty bool) (bytes int64) {
 	r := t.ring.Load()
-	for seq := from; seq < to; seq++ {
-		r.slots[seq&r.mask].Store(nil)
+	if empty {
+		t.ring.Store(nil) // an idle segment holds nothing; who loaded the ring before may still read it
 	}
+	for seq := from; seq < to; seq++ {
+		slot := &r.slots[seq&r.mask]
+		bytes += int64(len(slot.Load().Bytes))
+		if !empty {
+			slot.Store(nil)
+		}
+	}
+	return bytes
 }
 
 // From appends to dst the entries numbered from seq on that end at or below end, at most maxBytes of them but at least

@@ -38,7 +38,10 @@ func TestTailAgainstASlice(t *testing.T) {
 			},
 			"evict": func(t *rapid.T) {
 				n := rapid.IntRange(0, len(all)-evicted).Draw(t, "n")
-				require.Equal(t, n, tail.Evict(uint64(evicted+n)))
+				want := len(bytesOf(all[evicted : evicted+n]))
+				got, bytes := tail.Evict(uint64(evicted + n))
+				require.Equal(t, n, got)
+				require.Equal(t, int64(want), bytes)
 				evicted += n
 			},
 			"read": func(t *rapid.T) {
@@ -115,12 +118,17 @@ func TestCutTailKeepsWhatLiesBelow(t *testing.T) {
 		tail.Push(&Entry{Base: i, End: i + 1, Bytes: []byte{1}})
 	}
 	tail.Evict(20)
-	require.Equal(t, 40, tail.Cut(60))
-	require.Equal(t, 0, tail.Cut(60))
+	cut := func(end int64) int {
+		n, bytes := tail.Cut(end)
+		require.Equal(t, int64(n), bytes)
+		return n
+	}
+	require.Equal(t, 40, cut(60))
+	require.Equal(t, 0, cut(60))
 	got, _, ok := tail.Read(nil, 30, 60, 1<<20, nil)
 	require.True(t, ok)
 	require.Len(t, got, 30)
-	require.Equal(t, 40, tail.Cut(0))
+	require.Equal(t, 40, cut(0))
 	require.Nil(t, tail.ring.Load(), "an empty tail holds nothing")
 }
 

@@ -1,0 +1,29 @@
+// Package store is a node's local log: every segment that the node holds a copy of, over one write-ahead log. It knows
+// offsets, epochs and fences, and no replicas.
+//
+// The nouns. A [Store] is one data directory. It holds ranges (what is known of a range whatever its segments: its
+// fence, how far it was trimmed, who waits for it) and segments (see package segment: tail, file, indexes). The
+// catalogue is the list of them; it lives in the file `catalogue` as of the last checkpoint, and in the log since. The
+// flusher is the one goroutine that writes segment files, syncs them, checkpoints and unlinks.
+//
+// One batch travels so: [Store.Append] checks it against its segment, hands the very buffer to the log and to the
+// segment's tail, and returns; the log syncs and calls back; the caller says with [Store.Publish] how far readers may
+// see, and [Store.Read] finds it in the tail; the flusher writes it to the segment's file, and then the tail may let go
+// of it; a checkpoint syncs the file, writes the catalogue, and only then the log below it is trimmed.
+//
+// The files, one for each verb: append.go, opensegment.go, fence.go, seal.go, drop.go, read.go, offsetbytime.go,
+// notify.go; and beneath: catalogue.go, records.go (what the log carries), flush.go, checkpoint.go, filecache.go,
+// space.go, recover.go, quarantine.go, identity.go. FORMAT.md shows the bytes and lists the steps of recovery.
+//
+// Locks, in this order, none held across I/O: Store.mu guards the maps; rangeLog.mu everything that changes in a range
+// and its segments; flushQueue.mu and fileCache.mu are leaves. The flusher's own fields belong to whoever holds the
+// flusher's token. Callbacks are made with no lock held.
+//
+// Not obvious:
+//   - A batch is pushed to the tail after it was queued in the log, under the range's lock; the log's callback takes
+//     the same lock before it tells anybody. Else a commit could be published before the batch can be found.
+//   - Records change the memory's state when they are durable, in the log's order, so that a checkpoint may
+//     say "all up to here is included". Fences and seals take effect on appends at the call already.
+//   - Replaying a record over a state that includes it changes nothing. So a checkpoint need not stop the world: it may
+//     include more than it says.
+package store

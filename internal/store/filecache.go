@@ -1,0 +1,227 @@
+package store
+
+import (
+	"container/list"
+	"sync"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/segment"
+)
+
+// minOpenFiles is the least that the store can work with.
+const minOpenFiles = 8
+
+// fileCache holds the open segment files, at most max of them but for the flusher, which may go one above. A file is open
+// while somebody holds a reference, while it is dirty (written and not synced: an error of the disk must meet the
+// descriptor that wrote), and afterwards until room is needed: the one not used for longest goes first.
+type fileCache struct {
+	max  int
+	open func(*segmentLog) (*segment.File, error)
+	fail func(error) error
+
+	mu     sync.Mutex
+	idle   *list.List             // of *openFile without references and clean, least recently used first
+	all    map[*openFile]struct{} // those that an acquire can find
+	closed bool
+}
+
+// openFile is one open file, or one that is being opened.
+type openFile struct {
+	cache *fileCache
+	seg   *segmentLog
+	ready chan struct{} // closed when file or err is set
+	file  *segment.File
+	err   error
+
+	// Guarded by cache.mu.
+	refs     int
+	dirty    bool
+	detached bool // no longer in seg.handle: closed with its last reference
+	elem     *list.Element
+}
+
+func newFileCache(max int, open func(*segmentLog) (*segment.File, error), fail func(error) error) *fileCache {
+	return &fileCache{max: max, open: open, fail: fail, idle: list.New(), all: map[*openFile]struct{}{}}
+}
+
+// acquire returns the segment's file, opened if need be, with a reference. Readers are refused with CodeBusy when every
+// open file is in use; the flusher is not.
+func (c *fileCache) acquire(g *segmentLog, flusher bool) (*openFile, error) {
+	c.mu.Lock()
+	if h := g.handle; h != nil {
+		c.refLocked(h)
+		c.mu.Unlock()
+		<-h.ready
+		if h.err != nil {
+			return nil, h.err
+		}
+		return h, nil
+	}
+	if c.closed {
+		c.mu.Unlock()
+		return nil, base.Errorf(base.CodeShuttingDown, "open segment file", "the store is closed")
+	}
+	var victim *openFile
+	if len(c.all) >= c.max {
+		if victim = c.evictLocked(); victim == nil && !flusher {
+			c.mu.Unlock()
+			return nil, base.Errorf(base.CodeBusy, "open segment file", "all of %d open files are in use", c.max).
+				WithHint("raise max_open_files, or retry")
+		}
+	}
+	h := &openFile{cache: c, seg: g, ready: make(chan struct{}), refs: 1}
+	g.handle = h
+	c.all[h] = struct{}{}
+	c.mu.Unlock()
+
+	c.closeFile(victim)
+	h.file, h.err = c.open(g)
+	close(h.ready)
+	if h.err != nil {
+		c.mu.Lock()
+		c.detachLocked(h)
+		c.mu.Unlock()
+		return nil, h.err
+	}
+	return h, nil
+}
+
+// ref takes one more reference to a file that the caller holds.
+func (c *fileCache) ref(h *openFile) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refLocked(h)
+}
+
+func (c *fileCache) refLocked(h *openFile) {
+	h.refs++
+	if h.elem != nil {
+		c.idle.Remove(h.elem)
+		h.elem = nil
+	}
+}
+
+// evictLocked takes the least recently used idle file out of the cache; the caller closes it.
+func (c *fileCache) evictLocked() *openFile {
+	e := c.idle.Front()
+	if e == nil {
+		return nil
+	}
+	h := e.Value.(*openFile)
+	c.detachLocked(h)
+	return h
+}
+
+// detachLocked makes h one that the next acquire does not find.
+func (c *fileCache) detachLocked(h *openFile) {
+	if h.detached {
+		return
+	}
+	h.detached = true
+	delete(c.all, h)
+	if h.seg.handle == h {
+		h.seg.handle = nil
+	}
+	if h.elem != nil {
+		c.idle.Remove(h.elem)
+		h.elem = nil
+	}
+}
+
+// release gives a reference back.
+func (c *fileCache) release(h *openFile) {
+	c.mu.Lock()
+	h.refs--
+	last := c.settleLocked(h)
+	c.mu.Unlock()
+	if last {
+		c.closeFile(h)
+	}
+}
+
+// settleLocked puts a file without references where it belongs, and reports whether it is to be closed.
+func (c *fileCache) settleLocked(h *openFile) (last bool) {
+	switch {
+	case h.refs > 0:
+		return false
+	case h.detached:
+		return true
+	case h.dirty && !c.closed:
+		return false
+	}
+	if len(c.all) > c.max || c.closed { // the flusher's one above, or there is no next time
+		c.detachLocked(h)
+		return true
+	}
+	if h.elem == nil {
+		h.elem = c.idle.PushBack(h)
+	}
+	return false
+}
+
+// setDirty pins the file until it is synced. It is the flusher's to call, with a reference.
+func (c *fileCache) setDirty(h *openFile) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h.dirty = true
+}
+
+// setClean ends what setDirty began; the reference is still the caller's to release.
+func (c *fileCache) setClean(h *openFile) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h.dirty = false
+}
+
+// forget closes the segment's file as soon as nobody holds it: the segment is gone.
+func (c *fileCache) forget(g *segmentLog) {
+	c.mu.Lock()
+	h := g.handle
+	if h == nil {
+		c.mu.Unlock()
+		return
+	}
+	h.dirty = false
+	idle := h.refs == 0
+	c.detachLocked(h)
+	c.mu.Unlock()
+	if idle {
+		c.closeFile(h)
+	}
+}
+
+// closeFile closes a file that nobody can reach any more. A failed close may hide a failed write, so it is the end.
+func (c *fileCache) closeFile(h *openFile) {
+	if h == nil || h.file == nil {
+		return
+	}
+	if err := h.file.Close(); err != nil {
+		_ = c.fail(base.Wrap(base.CodeInternal, "close segment file", err))
+	}
+}
+
+// close closes what nobody holds and lets the rest go with its last reference.
+func (c *fileCache) close() {
+	c.mu.Lock()
+	c.closed = true
+	var unused []*openFile
+	for h := range c.all {
+		if h.refs == 0 {
+			unused = append(unused, h)
+		}
+	}
+	for _, h := range unused {
+		c.detachLocked(h)
+	}
+	c.mu.Unlock()
+	for _, h := range unused {
+		c.closeFile(h)
+	}
+}
+
+// figures tells how many files are open.
+func (c *fileCache) figures() (open int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.all)
+}

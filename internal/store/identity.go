@@ -1,0 +1,311 @@
+package store
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/vfs"
+)
+
+// FormatVersion is the version of the layout of a data directory.
+const FormatVersion = 1
+
+// Identity is who this node is and which disk it has. It is bound to the data directory: a copy, an older image or an
+// empty disk is not the same node.
+type Identity struct {
+	Cluster       base.ClusterID // zero until SetCluster
+	Node          base.NodeID
+	Disk          base.DiskID
+	Meta          base.UUID
+	Boot          uint64 // starts of this node, this one included
+	FormatVersion uint32
+}
+
+// IdentityRequest is what the configuration wants the identity to be.
+type IdentityRequest struct {
+	Node base.NodeID // configured; empty = what the directory says, or a minted one
+	Rand io.Reader   // nil = crypto/rand
+}
+
+const opIdentity = "open identity"
+
+// OpenIdentity locks both directories and reads who this node is; in empty directories it mints that. The boot counter
+// is raised, durably, before it returns. closer gives the locks back; it outlives the store. Directories that are
+// somebody else's, in use or damaged are refused with one sentence and a hint.
+func OpenIdentity(fsys vfs.FS, dataDir, metaDir string, want IdentityRequest) (*Identity, io.Closer, error) {
+	o := opener{fs: fsys, dataDir: filepath.Clean(dataDir), metaDir: filepath.Clean(metaDir), want: want}
+	if o.want.Rand == nil {
+		o.want.Rand = rand.Reader
+	}
+	id, err := o.open()
+	if err != nil {
+		_ = o.locks.Close() // err says why; a lock that cannot be given back goes with the process
+		return nil, nil, err
+	}
+	return id, &o.locks, nil
+}
+
+// opener is OpenIdentity under way.
+type opener struct {
+	fs               vfs.FS
+	dataDir, metaDir string
+	want             IdentityRequest
+	locks            locks
+}
+
+// locks are the directories' locks; closing them twice is harmless.
+type locks []io.Closer
+
+func (l *locks) Close() error {
+	var errs []error
+	for _, c := range *l {
+		errs = append(errs, c.Close())
+	}
+	*l = nil
+	return errors.Join(errs...)
+}
+
+func (o *opener) open() (*Identity, error) {
+	for _, dir := range []string{o.dataDir, o.metaDir} {
+		if err := o.fs.MkdirAll(dir, 0o700); err != nil {
+			return nil, base.Errorf(base.CodeInvalidArgument, opIdentity, "cannot make %s: %w", dir, err).WithHint("choose a directory that this user may write to, with data_dir and meta_dir")
+		}
+	}
+	if err := o.lock(); err != nil {
+		return nil, err
+	}
+	id, err := o.read()
+	if err != nil {
+		return nil, err
+	}
+	if id == nil {
+		if id, err = o.mint(); err != nil {
+			return nil, err
+		}
+	}
+	if o.want.Node != "" && o.want.Node != id.Node {
+		return nil, base.Errorf(base.CodePreconditionFailed, opIdentity, "%s belongs to node %s, the configuration says %s", o.dataDir, id.Node, o.want.Node).
+			WithHint("set node_id to %s or remove it, or give the node its own data_dir and meta_dir", id.Node)
+	}
+	// Boot 0 means that the first start did not get to its end: nothing is in the directories yet but, perhaps, stamps.
+	if err := o.stamps(id, id.Boot == 0); err != nil {
+		return nil, err
+	}
+	id.Boot++
+	return id, id.write(o.fs, o.dataDir)
+}
+
+func (o *opener) lock() error {
+	dirs := []string{o.dataDir}
+	if o.metaDir != o.dataDir {
+		dirs = append(dirs, o.metaDir)
+	}
+	for _, dir := range dirs {
+		l, err := o.fs.Lock(filepath.Join(dir, lockName))
+		if errors.Is(err, vfs.ErrLocked) {
+			return base.Errorf(base.CodePreconditionFailed, opIdentity, "%s is in use by another broker", dir).
+				WithHint("stop it, or give this one its own data_dir and meta_dir")
+		}
+		if err != nil {
+			return base.Errorf(base.CodeInvalidArgument, opIdentity, "cannot lock %s: %w", dir, err).WithHint("choose a directory that this user may write to, with data_dir and meta_dir")
+		}
+		o.locks = append(o.locks, l)
+	}
+	return nil
+}
+
+// read returns the identity in the data directory, nil when the directory is empty.
+func (o *opener) read() (*Identity, error) {
+	name := filepath.Join(o.dataDir, identityName)
+	b, err := vfs.ReadFile(o.fs, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, o.mustBeEmpty()
+	}
+	if err != nil {
+		return nil, base.Wrap(base.CodeInternal, opIdentity, err)
+	}
+	id, err := parseIdentity(b)
+	if err != nil {
+		return nil, base.Errorf(base.CodeOf(err), opIdentity, "%s: %w", name, err).
+			WithHint("restore the file from a backup, or start this node with empty directories under a new node id")
+	}
+	return id, nil
+}
+
+// mustBeEmpty refuses directories that hold something, but no identity.
+func (o *opener) mustBeEmpty() error {
+	for _, dir := range []string{o.dataDir, o.metaDir} {
+		entries, err := o.fs.ReadDir(dir)
+		if err != nil {
+			return base.Wrap(base.CodeInternal, opIdentity, err)
+		}
+		for _, e := range entries {
+			switch name := filepath.Join(dir, e.Name); {
+			case e.Name == lockName, e.Name == "lost+found", e.Name == identityName+tmpSuffix, o.holds(name):
+			case e.Name == catalogueName, e.Name == walName, e.Name == topicsName, e.Name == stampName:
+				return base.Errorf(base.CodeCorruptData, opIdentity, "%s holds a node's data, but %s is missing", dir, filepath.Join(o.dataDir, identityName)).
+					WithHint("restore the file from a backup, or start this node with empty directories under a new node id")
+			default:
+				return base.Errorf(base.CodePreconditionFailed, opIdentity, "%s is not empty and not a broker's: it holds %s", dir, e.Name).
+					WithHint("choose an empty directory, with data_dir and meta_dir")
+			}
+		}
+	}
+	return nil
+}
+
+// holds reports whether one of the two directories is at or below name: they may be nested.
+func (o *opener) holds(name string) bool {
+	for _, dir := range []string{o.dataDir, o.metaDir} {
+		if dir == name || strings.HasPrefix(dir, name+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
+}
+
+// mint makes a new identity, with boot 0, and writes it before anything else.
+func (o *opener) mint() (*Identity, error) {
+	id := &Identity{Node: o.want.Node, FormatVersion: FormatVersion}
+	if id.Node == "" {
+		var b [4]byte
+		if _, err := io.ReadFull(o.want.Rand, b[:]); err != nil {
+			return nil, base.Wrap(base.CodeInternal, opIdentity, err)
+		}
+		id.Node = base.NodeID("n-" + hex.EncodeToString(b[:]))
+	}
+	if err := id.Node.Check(); err != nil {
+		return nil, err
+	}
+	for _, u := range []*base.UUID{&id.Disk, &id.Meta} {
+		var err error
+		if *u, err = base.NewUUID(o.want.Rand); err != nil {
+			return nil, base.Wrap(base.CodeInternal, opIdentity, err)
+		}
+	}
+	return id, id.write(o.fs, o.dataDir)
+}
+
+// stamps writes or checks whose each directory is. One that has lost its stamp is a lost disk, not an empty one.
+func (o *opener) stamps(id *Identity, fresh bool) error {
+	for _, st := range []struct {
+		dir  string
+		uuid base.UUID
+	}{
+		{filepath.Join(o.dataDir, walName), id.Disk},
+		{filepath.Join(o.dataDir, topicsName), id.Disk},
+		{o.metaDir, id.Meta},
+	} {
+		if err := o.stamp(st.dir, st.uuid, fresh); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *opener) stamp(dir string, uuid base.UUID, fresh bool) error {
+	name := filepath.Join(dir, stampName)
+	want := []byte(uuid.String() + "\n")
+	got, err := vfs.ReadFile(o.fs, name)
+	switch {
+	case err == nil && bytes.Equal(got, want):
+		return nil
+	case err == nil:
+		return base.Errorf(base.CodePreconditionFailed, opIdentity, "%s belongs to another disk: %s says %q, this node's is %s", dir, name, strings.TrimSpace(string(got)), uuid).
+			WithHint("mount the disk that belongs to this node, or start it with empty directories under a new node id")
+	case !errors.Is(err, fs.ErrNotExist):
+		return base.Wrap(base.CodeInternal, opIdentity, err)
+	case !fresh:
+		return base.Errorf(base.CodeCorruptData, opIdentity, "%s has lost its contents: %s is missing", dir, name).
+			WithHint("mount the disk that belongs to this node, or start it with empty directories under a new node id")
+	}
+	if err := o.fs.MkdirAll(dir, 0o700); err != nil {
+		return base.Wrap(base.CodeInternal, opIdentity, err)
+	}
+	if err := vfs.WriteFileAtomic(o.fs, name, want, 0o600); err != nil {
+		return base.Wrap(base.CodeInternal, opIdentity, err)
+	}
+	return nil
+}
+
+// SetCluster notes, durably, which cluster the node belongs to; once only.
+func (id *Identity) SetCluster(fsys vfs.FS, dataDir string, cluster base.ClusterID) error {
+	if !id.Cluster.IsZero() && id.Cluster != cluster {
+		return base.Errorf(base.CodePreconditionFailed, "join cluster", "node %s belongs to cluster %s, not to %s", id.Node, id.Cluster, cluster).
+			WithHint("give the node empty directories to join another cluster")
+	}
+	if id.Cluster == cluster {
+		return nil
+	}
+	next := *id
+	next.Cluster = cluster
+	if err := next.write(fsys, dataDir); err != nil {
+		return err
+	}
+	*id = next
+	return nil
+}
+
+func (id *Identity) write(fsys vfs.FS, dataDir string) error {
+	if err := vfs.WriteFileAtomic(fsys, filepath.Join(dataDir, identityName), id.encode(), 0o600); err != nil {
+		return base.Wrap(base.CodeInternal, "write identity", err)
+	}
+	return nil
+}
+
+// The file is text, so that an operator can read it. Its last line is the CRC32C of the lines before.
+const identityFormat = `eastguard identity %d
+node %s
+disk %s
+meta %s
+cluster %s
+boot %d
+`
+
+func (id *Identity) encode() []byte {
+	b := fmt.Appendf(nil, identityFormat, id.FormatVersion, id.Node, id.Disk, id.Meta, id.Cluster, id.Boot)
+	return fmt.Appendf(b, "crc32c %08x\n", crc32.Checksum(b, castagnoli))
+}
+
+// parseIdentity accepts exactly what encode writes: every other byte is damage.
+func parseIdentity(b []byte) (*Identity, error) {
+	var version uint32
+	if n, _ := fmt.Sscanf(string(b), "eastguard identity %d\n", &version); n == 1 && version > FormatVersion && sealed(b) {
+		return nil, base.Errorf(base.CodeUnsupportedVersion, opIdentity, "format version %d; this broker knows %d", version, FormatVersion).
+			WithHint("start the version of the broker that wrote it")
+	}
+	id := &Identity{}
+	var node, disk, meta, cluster string
+	_, err := fmt.Sscanf(string(b), identityFormat, &id.FormatVersion, &node, &disk, &meta, &cluster, &id.Boot)
+	if err != nil {
+		return nil, base.Errorf(base.CodeCorruptData, opIdentity, "not an identity: %w", err)
+	}
+	id.Node = base.NodeID(node)
+	for _, u := range []struct {
+		to   *base.UUID
+		text string
+	}{{&id.Disk, disk}, {&id.Meta, meta}, {&id.Cluster, cluster}} {
+		if *u.to, err = base.ParseUUID(u.text); err != nil {
+			return nil, base.Errorf(base.CodeCorruptData, opIdentity, "not an identity: %w", err)
+		}
+	}
+	if !bytes.Equal(id.encode(), b) || id.Node.Check() != nil || id.Disk.IsZero() || id.Meta.IsZero() {
+		return nil, base.Errorf(base.CodeCorruptData, opIdentity, "its checksum does not match")
+	}
+	return id, nil
+}
+
+// sealed reports whether the last line is the checksum of the lines before it.
+func sealed(b []byte) bool {
+	i := bytes.LastIndex(b, []byte("crc32c "))
+	return i > 0 && string(b[i:]) == fmt.Sprintf("crc32c %08x\n", crc32.Checksum(b[:i], castagnoli))
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/rangestate"
+)
+
+const opOpen = "open segment"
+
+// OpenSegment lists an assigned segment in the catalogue. Appends are taken once done was called without error. It may be
+// repeated with an equal spec (of which State, CreatedMs and LeaderHere count only the first time); another spec under
+// the same id is CodePreconditionFailed.
+func (s *Store) OpenSegment(spec SegmentSpec, done func(error)) error {
+	if err := s.usable(opOpen); err != nil {
+		return err
+	}
+	if spec.Base < 0 || spec.Segment == 0 || spec.Epoch < 0 {
+		return base.Errorf(base.CodeInvalidArgument, opOpen, "segment %s of epoch %d cannot begin at %d", spec.Segment, spec.Epoch, spec.Base)
+	}
+	if len(spec.State) > 0 {
+		if _, err := rangestate.Decode(spec.State); err != nil {
+			return base.Wrap(base.CodeInvalidArgument, opOpen, err)
+		}
+	}
+	g, err := s.list(spec)
+	if err != nil {
+		return err
+	}
+	r := openRecord{spec: spec, boot: g.boot}
+	return s.record(opOpen, kindOpen, r.encode(), func() { s.applyOpen(r) }, done)
+}
+
+// list enters the segment into the map, not yet opened: from now on another spec of the same id is refused.
+func (s *Store) list(spec SegmentSpec) (*segmentLog, error) {
+	rng := s.makeRange(spec.Ref)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, dropping := s.droppingTopics[spec.Ref.Topic]; dropping {
+		return nil, base.Errorf(base.CodeTopicDeleting, opOpen, "topic %s is being removed from this node", spec.Ref.Topic)
+	}
+	if g := s.segs[spec.Segment]; g != nil {
+		if g.spec.Ref != spec.Ref || g.spec.Epoch != spec.Epoch || g.spec.Base != spec.Base || g.spec.Keyed != spec.Keyed {
+			return nil, base.Errorf(base.CodePreconditionFailed, opOpen, "segment %s is listed as %s, base %d, epoch %d; asked for %s, base %d, epoch %d",
+				spec.Segment, g.spec.Ref, g.spec.Base, g.spec.Epoch, spec.Ref, spec.Base, spec.Epoch)
+		}
+		return g, nil
+	}
+	if s.dropping[spec.Segment] != nil {
+		return nil, base.Errorf(base.CodePreconditionFailed, opOpen, "segment %s is being removed from this node", spec.Segment)
+	}
+	g := newSegmentLog(rng, spec, s.id.Boot)
+	s.segs[spec.Segment] = g
+	return g, nil
+}
+
+// applyOpen makes the segment one that is held here. Replay comes here too.
+func (s *Store) applyOpen(r openRecord) {
+	rng := s.makeRange(r.spec.Ref)
+	s.mu.Lock()
+	g := s.segs[r.spec.Segment]
+	if g == nil {
+		g = newSegmentLog(rng, r.spec, r.boot)
+		s.segs[r.spec.Segment] = g
+	}
+	s.mu.Unlock()
+	rng = g.rng
+	defer rng.waiting.wakeAll()
+	rng.mu.Lock()
+	defer rng.mu.Unlock()
+	if g.opened || g.dropped {
+		return
+	}
+	g.opened = true
+	if st, err := rangestate.Decode(r.spec.State); err == nil { // checked before it was logged; empty is an error too
+		g.state, g.stateDirty = st, true
+	}
+	rng.insert(g)
+}

@@ -1,0 +1,370 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/header"
+	"github.com/eastguard/eastguard/internal/rangestate"
+	"github.com/eastguard/eastguard/internal/segment"
+	"github.com/eastguard/eastguard/internal/vfs"
+	"github.com/eastguard/eastguard/internal/wal"
+)
+
+// RecoveryInfo is what Open found.
+type RecoveryInfo struct {
+	WAL         wal.Recovery
+	Skipped     int // records that the catalogue included already
+	Batches     int // records replayed into segments
+	Void        int // batches behind one that the log never took
+	Damaged     []base.SegmentID
+	Quarantined []string
+	Took        time.Duration
+}
+
+// Recovery tells what Open found.
+func (s *Store) Recovery() RecoveryInfo { return s.recovery }
+
+const opRecover = "open store"
+
+// Open recovers the store in o.DataDir, whose identity was opened before, and makes it ready. It starts nothing in the
+// background but the log; see Start. FORMAT.md lists the steps; their numbers are in the comments below.
+func Open(o Options, id Identity) (*Store, error) {
+	o.ensureDefaults()
+	s := &Store{
+		o: o, id: id,
+		topics:         map[base.TopicID]map[base.RangeID]*rangeLog{},
+		segs:           map[base.SegmentID]*segmentLog{},
+		dropping:       map[base.SegmentID]*segmentLog{},
+		droppingTopics: map[base.TopicID]bool{},
+	}
+	s.queue.wake = make(chan struct{}, 1)
+	s.flusher.token = make(chan struct{}, 1)
+	s.flusher.newNames = map[string]struct{}{}
+	s.files = newFileCache(o.MaxOpenFiles, s.openFile, s.fail)
+	r := &recovery{Store: s, gaps: map[*segmentLog]int64{}, started: time.Now()}
+	if err := r.run(); err != nil {
+		r.undo()
+		return nil, base.Wrap(base.CodeInternal, opRecover, err)
+	}
+	return s, nil
+}
+
+// openFile is the file cache's way to a segment's file.
+func (s *Store) openFile(g *segmentLog) (*segment.File, error) {
+	return segment.Open(s.o.FS, s.path(g), g.fileSpec(), *g.flushed.Load(), s.o.WritebackBytes)
+}
+
+// recovery is a store while it is opened.
+type recovery struct {
+	*Store
+	started  time.Time
+	fresh    bool   // there is no catalogue
+	included uint64 // LSN up to which the catalogue includes the log
+	openedAt map[*segmentLog]wal.LSN
+	gaps     map[*segmentLog]int64 // where a segment's batches stop to follow each other in the log
+	dirtied  bool                  // something was found that the next start should not have to find again
+}
+
+func (r *recovery) run() error {
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	if err := r.readCatalogue(); err != nil { // 1
+		return err
+	}
+	for _, g := range r.allSegments() {
+		if err := r.checkFile(g); err != nil { // 2
+			return err
+		}
+		if err := r.loadState(g); err != nil { // 3
+			return err
+		}
+	}
+	if err := r.replayLog(); err != nil { // 4
+		return err
+	}
+	r.judgeDamage()                           // 5
+	r.settle()                                // 6
+	if err := r.unlinkDropped(); err != nil { // 7
+		return err
+	}
+	if err := r.quarantineUnknown(); err != nil { // 8
+		return err
+	}
+	if r.fresh || r.dirtied { // 9
+		if err := r.checkpoint(); err != nil {
+			return err
+		}
+	}
+	r.recovery.Took = time.Since(r.started)
+	r.event(Event{Kind: EventRecovered, Bytes: r.recovery.WAL.Bytes, Detail: fmt.Sprintf(
+		"%d segments, %d batches replayed in %v", len(r.segs), r.recovery.Batches, r.recovery.Took.Round(time.Millisecond))})
+	return nil
+}
+
+// undo closes what a failed recovery has opened.
+func (r *recovery) undo() {
+	if r.wal != nil {
+		_ = r.wal.Close()
+	}
+	r.files.close()
+}
+
+func (r *recovery) prepare() error {
+	for _, name := range []string{walName, topicsName} {
+		if err := r.o.FS.MkdirAll(r.file(name), 0o700); err != nil {
+			return err
+		}
+	}
+	reserve, err := OpenReserve(r.o.FS, r.o.DataDir, r.o.ReserveBytes)
+	if err != nil {
+		return err
+	}
+	r.space = &space{
+		fs: r.o.FS, dir: r.o.DataDir, reserve: reserve, event: r.event,
+		headroom: r.o.WAL.FileBytes + r.o.FlushBytes,
+	}
+	r.space.probe(0)
+	return nil
+}
+
+func (r *recovery) readCatalogue() error {
+	b, err := vfs.ReadFile(r.o.FS, r.file(catalogueName))
+	if errors.Is(err, fs.ErrNotExist) {
+		r.fresh = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.included, err = r.decodeCatalogue(b)
+	r.applied.Store(r.included)
+	return err
+}
+
+// checkFile holds a segment's file against what the catalogue says of it. A file that lost its end is still good for
+// what it has.
+func (r *recovery) checkFile(g *segmentLog) error {
+	extent := *g.flushed.Load()
+	if extent.Pos == 0 {
+		return nil
+	}
+	info, err := r.o.FS.Stat(r.path(g) + segment.LogSuffix)
+	if err == nil && info.Size >= extent.Pos {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := r.openFile(g)
+	if err == nil {
+		return f.Close()
+	}
+	var d *segment.DamageError
+	if !errors.As(err, &d) {
+		return err
+	}
+	g.reset(d.Intact, min(g.commit.Load(), d.Intact.End), g.sealed.Load())
+	r.damage(g, d.Intact.End, err.Error())
+	return nil
+}
+
+// damage notes that this copy of the segment ends at intact, whatever it once had.
+func (r *recovery) damage(g *segmentLog, intact int64, detail string) {
+	r.dirtied = true
+	if g.damaged && g.intact <= intact {
+		return
+	}
+	g.damaged, g.intact = true, intact
+	r.recovery.Damaged = append(r.recovery.Damaged, g.spec.Segment)
+	r.event(Event{Kind: EventDamage, Ref: g.spec.Ref, Segment: g.spec.Segment, Path: r.path(g), Detail: detail})
+}
+
+// loadState reads the state of an active segment's producers; a sealed one's is read when it is asked for.
+func (r *recovery) loadState(g *segmentLog) error {
+	if g.sealed.Load() >= 0 || !g.stateSaved {
+		return nil
+	}
+	st, err := r.readState(g)
+	if errors.Is(err, base.CodeCorruptData) || errors.Is(err, fs.ErrNotExist) {
+		// Better no memory than a wrong one: who is not known gets UnknownProducer, never a duplicate.
+		r.event(Event{Kind: EventDamage, Ref: g.spec.Ref, Segment: g.spec.Segment, Path: r.path(g) + stateSuffix, Detail: err.Error()})
+		if !errors.Is(err, fs.ErrNotExist) {
+			if err := r.quarantine(r.path(g) + stateSuffix); err != nil {
+				return err
+			}
+		}
+		st, err = rangestate.NewForgetful(), nil
+		g.stateDirty, r.dirtied = true, true
+	}
+	g.state = st
+	return err
+}
+
+func (r *recovery) replayLog() error {
+	o := r.o.WAL
+	o.FS, o.Dir, o.UUID, o.Logger = r.o.FS, r.file(walName), r.id.Disk, r.o.Logger
+	o.OnFatal = func(err error) { _ = r.fail(err) }
+	r.openedAt = map[*segmentLog]wal.LSN{}
+	log, found, err := wal.Open(o, r.replay)
+	if err != nil {
+		return err
+	}
+	r.wal, r.recovery.WAL = log, found
+	if uint64(found.End) < r.included {
+		return base.Errorf(base.CodeCorruptData, opRecover, "the log ends at %d, the catalogue includes it up to %d: the log was lost or rolled back", found.End, r.included).
+			WithHint("restore the whole data directory from one moment, or start this node with an empty one under a new node id")
+	}
+	if r.fresh && found.Start > 0 {
+		return base.Errorf(base.CodeCorruptData, opRecover, "there is no catalogue, and the log begins at %d only", found.Start).
+			WithHint("the file `catalogue` was removed; restore it, or start this node with an empty directory under a new node id")
+	}
+	return nil
+}
+
+// replay takes one record into the state. Taking it twice changes nothing.
+func (r *recovery) replay(lsn wal.LSN, kind uint8, payload []byte) error {
+	if uint64(lsn) <= r.included {
+		r.recovery.Skipped++
+		return nil
+	}
+	var ok bool
+	switch kind {
+	case kindBatch:
+		var err error
+		if ok, err = r.replayBatch(payload); err != nil {
+			return err
+		}
+	case kindOpen:
+		var rec openRecord
+		if rec, ok = decodeOpen(payload); ok {
+			_, known := r.segs[rec.spec.Segment]
+			r.applyOpen(rec)
+			if g := r.segs[rec.spec.Segment]; g != nil && !known {
+				r.openedAt[g] = lsn
+			}
+		}
+	case kindFence:
+		var rec fenceRecord
+		if rec, ok = decodeFence(payload); ok {
+			r.applyFence(rec)
+		}
+	case kindFenceAllLed:
+		var boot uint64
+		if boot, ok = decodeFenceAllLed(payload); ok {
+			r.applyFenceAllLed(boot)
+		}
+	case kindSeal:
+		var rec sealRecord
+		if rec, ok = decodeSeal(payload); ok {
+			r.applySeal(rec)
+		}
+	case kindDropSegments:
+		var rec dropRecord
+		if rec, ok = decodeDrop(payload); ok {
+			r.applyDrop(rec)
+		}
+	case kindDropTopic:
+		var topic base.TopicID
+		if topic, ok = decodeDropTopic(payload); ok {
+			r.applyDropTopic(topic)
+		}
+	}
+	if !ok {
+		return base.Errorf(base.CodeUnsupportedVersion, opRecover, "the log's record at %d, kind %d, cannot be read", lsn, kind).
+			WithHint("start the version of the broker that wrote it")
+	}
+	r.applied.Store(uint64(lsn))
+	r.sinceCheckpoint.Add(int64(len(payload)) + logOverhead)
+	return nil
+}
+
+// replayBatch puts a batch back into its segment's tail, if it follows what is there.
+func (r *recovery) replayBatch(payload []byte) (ok bool, err error) {
+	rec, batch, ok := decodeBatchRecord(payload)
+	if !ok {
+		return false, nil
+	}
+	h, err := header.Parse(batch)
+	if err != nil || h.Size() != len(batch) {
+		return false, nil
+	}
+	g := r.segs[rec.segment]
+	switch {
+	case g == nil || g.dropped:
+		return true, nil // dropped since, or its listing was lost
+	case g.sealed.Load() >= 0 && h.BaseOffset >= g.sealed.Load(), h.BaseOffset < g.appended:
+		return true, nil // void, or in the file already
+	case g.damaged:
+		return true, r.salvage(g, batch)
+	case h.BaseOffset > g.appended || h.Epoch != int32(g.spec.Epoch):
+		if _, known := r.gaps[g]; !known {
+			r.gaps[g] = g.appended
+		}
+		r.recovery.Void++
+		return true, nil
+	}
+	r.recovery.Batches++
+	r.retake(g, rec, h, append([]byte(nil), batch...))
+	if r.dirty.Load() > r.o.DirtyBytes/2 {
+		return true, r.flushAll()
+	}
+	return true, nil
+}
+
+func (r *recovery) retake(g *segmentLog, rec batchRecord, h header.Header, bytes []byte) {
+	b := Batch{Bytes: bytes, Header: h, AppendMs: rec.appendMs, SpanLo: rec.lo, SpanHi: rec.hi}
+	p := &pending{Entry: segment.Entry{
+		Bytes: bytes, Base: h.BaseOffset, End: h.End(), AppendMs: rec.appendMs, MaxTimestamp: h.MaxTimestamp, Lo: rec.lo, Hi: rec.hi,
+	}}
+	g.rng.mu.Lock()
+	defer g.rng.mu.Unlock()
+	r.take(g, p)
+	g.durable.Store(p.End)
+	g.commit.Store(max(g.commit.Load(), min(rec.commit, p.End)))
+	g.remember(&b)
+	r.enqueue(g)
+}
+
+// judgeDamage decides what a stretch of the log that cannot be read means. Any segment that could take appends then may
+// have lost its last batches, and one that was listed then may be missing altogether. Without such a stretch, batches
+// that do not follow are of a segment that lost one to a full disk: never acked, void.
+func (r *recovery) judgeDamage() {
+	for _, d := range r.recovery.WAL.Damage {
+		r.event(Event{Kind: EventDamage, Path: filepath.Join(r.file(walName), filepath.Base(d.File)), Detail: d.Detail})
+		if uint64(d.End) <= r.included || d.LSN == d.End {
+			continue
+		}
+		r.lossy, r.dirtied = true, true
+		for _, g := range r.allSegments() {
+			whole := g.sealed.Load() >= 0 && g.durable.Load() >= g.sealed.Load()
+			if !whole && r.openedAt[g] <= d.End {
+				r.damage(g, g.durable.Load(), "the log lost records of this time: "+d.Detail)
+			}
+		}
+	}
+}
+
+// settle makes every segment's figures agree with what was found.
+func (r *recovery) settle() {
+	for _, g := range r.allSegments() {
+		g.rng.mu.Lock()
+		commit := min(g.commit.Load(), g.provable())
+		if e := g.sealed.Load(); e >= 0 {
+			commit = min(e, g.provable())
+		}
+		g.commit.Store(max(commit, g.spec.Base))
+		if g.state != nil {
+			g.state.Commit(g.commit.Load())
+		}
+		if g.sealed.Load() >= 0 && !g.finished {
+			r.enqueue(g)
+		}
+		g.rng.mu.Unlock()
+	}
+}

@@ -1,0 +1,86 @@
+package store
+
+import "github.com/eastguard/eastguard/internal/base"
+
+const opSeal = "seal segment"
+
+// Seal ends seg at end, a committed decision: from the call on no append is taken, and once it is durable readers see
+// everything below end and nothing above, after any restart. What was appended above end is void. It may be repeated
+// with the same end; another end is CodePreconditionFailed. A copy that is shorter than end keeps what it has.
+func (s *Store) Seal(seg base.SegmentID, end int64, cause base.Cause, done func(error)) error {
+	if err := s.usable(opSeal); err != nil {
+		return err
+	}
+	g := s.segmentOf(seg)
+	if g == nil {
+		return segmentNotFound(opSeal, seg)
+	}
+	g.rng.mu.Lock()
+	defer g.rng.mu.Unlock()
+	switch {
+	case !g.opened || g.dropped:
+		return segmentNotFound(opSeal, seg)
+	case end < g.spec.Base || end < g.commit.Load():
+		return base.Errorf(base.CodeInvalidArgument, opSeal, "segment %s cannot end at %d: base %d, commit %d", seg, end, g.spec.Base, g.commit.Load())
+	case g.sealing >= 0 && g.sealing != end:
+		return base.Errorf(base.CodePreconditionFailed, opSeal, "segment %s ends at %d, asked for %d", seg, g.sealing, end)
+	}
+	g.sealing = end
+	r := sealRecord{segment: seg, end: end, cause: cause}
+	return s.record(opSeal, kindSeal, r.encode(), func() { s.applySeal(r) }, done)
+}
+
+func (s *Store) applySeal(r sealRecord) {
+	g := s.segmentOf(r.segment)
+	if g == nil {
+		return
+	}
+	defer g.rng.waiting.wakeAll()
+	g.rng.mu.Lock()
+	defer g.rng.mu.Unlock()
+	if g.dropped || g.sealed.Load() >= 0 {
+		return
+	}
+	g.sealing, g.cause = r.end, r.cause
+	s.cutTail(g, r.end)
+	if g.durable.Load() > r.end {
+		g.durable.Store(r.end)
+	}
+	g.sealed.Store(r.end)
+	g.commit.Store(max(g.commit.Load(), min(r.end, g.provable())))
+	if g.state != nil {
+		g.state.Commit(g.commit.Load())
+		g.state.Rollback(r.end)
+		g.stateDirty = true
+	}
+	s.enqueue(g) // the flusher finishes the files
+}
+
+// provable is how far this copy can be trusted. rng.mu is held.
+func (g *segmentLog) provable() int64 {
+	if g.damaged {
+		return min(g.intact, g.durable.Load())
+	}
+	return g.durable.Load()
+}
+
+// cutTail drops what lies in memory at and above end; the file's part is the flusher's to cut. rng.mu is held.
+func (s *Store) cutTail(g *segmentLog, end int64) {
+	if g.appended <= end {
+		return
+	}
+	// Those of the cut entries that are in the file have left the dirty count already.
+	next := g.tail.Next()
+	first, dirtyBytes := g.tail.Bounds(end, g.flushSeq)
+	if dirty := int(next - max(first, min(next, g.flushSeq))); dirty > 0 {
+		s.dirty.Add(-cost(dirty, dirtyBytes))
+	}
+	n, bytes := g.tail.Cut(end)
+	s.cached.Add(-cost(n, bytes))
+	g.flushSeq = min(g.flushSeq, g.tail.Next())
+	g.bytes -= bytes
+	g.appended = end
+}
+
+// cost is what n entries in memory are counted as.
+func cost(n int, bytes int64) int64 { return bytes + int64(n)*entryOverhead }

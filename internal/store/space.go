@@ -1,0 +1,171 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/vfs"
+)
+
+// Reserve is a file that does nothing but take space, so that there is some to give when the disk is full: to fences,
+// seals and trims, to Raft, and to the batches that were acked and are not in their segment files yet. Each of the two
+// directories has one.
+type Reserve struct {
+	fs    vfs.FS
+	name  string
+	bytes int64
+
+	mu   sync.Mutex
+	held bool
+}
+
+// OpenReserve takes bytes of space in dir, unless they are taken already. Without the space the reserve begins as given
+// away, which is not an error.
+func OpenReserve(fsys vfs.FS, dir string, bytes int64) (*Reserve, error) {
+	r := &Reserve{fs: fsys, name: filepath.Join(dir, reserveName), bytes: bytes}
+	if err := r.Take(); err != nil && !isNoSpace(err) {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Take takes the space again.
+func (r *Reserve) Take() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held || r.bytes <= 0 {
+		return nil
+	}
+	if err := r.allocate(); err != nil {
+		_ = r.fs.Remove(r.name) // a part of it is of no use; what matters is the error that came first
+		return base.Wrap(base.CodeInternal, "take disk reserve", err)
+	}
+	r.held = true
+	return nil
+}
+
+func (r *Reserve) allocate() (err error) {
+	f, err := r.fs.OpenFile(r.name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if size, err := f.Size(); err != nil || size == r.bytes {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	return f.Preallocate(0, r.bytes)
+}
+
+// Give frees the space and reports whether there was any.
+func (r *Reserve) Give() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.held {
+		return false
+	}
+	if err := r.fs.Remove(r.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	r.held = false
+	return true
+}
+
+// Held reports whether the space is taken.
+func (r *Reserve) Held() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held
+}
+
+// probeBytes is how much may be appended between two looks at the free space.
+const probeBytes = 1 << 20
+
+// probeMs is how old a look may become while appends come.
+const probeMs = 500
+
+// space refuses produces while the disk has no room for them. Every batch needs room twice: in the log, whose next file
+// must fit (headroom), and in its segment file, for which everything in memory is waiting.
+type space struct {
+	fs       vfs.FS
+	dir      string
+	headroom int64
+	reserve  *Reserve
+	event    func(Event)
+
+	full        atomic.Bool
+	free, total atomic.Int64
+	since       atomic.Int64 // bytes appended since the last look
+	lookedMs    atomic.Int64
+}
+
+func isNoSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, base.CodeDiskFull)
+}
+
+// admit refuses n more bytes when the disk is full. It looks at the disk itself now and then; nobody else does.
+func (sp *space) admit(n, dirty, nowMs int64) error {
+	age := nowMs - sp.lookedMs.Load()
+	if sp.since.Add(n) > probeBytes || age > probeMs || age < -probeMs || (sp.full.Load() && age > probeMs/10) {
+		sp.lookedMs.Store(nowMs)
+		sp.probe(dirty)
+	}
+	if sp.full.Load() {
+		return base.Errorf(base.CodeDiskFull, opAppend, "%d bytes are free in %s, of which %d are kept for what was accepted before", sp.free.Load(), sp.dir, dirty+sp.headroom)
+	}
+	return nil
+}
+
+// probe looks at the disk and decides. Leaving the full state takes a little more than staying out of it, so that the
+// answer does not flutter.
+func (sp *space) probe(dirty int64) {
+	sp.since.Store(0)
+	free, total, err := sp.fs.Free(sp.dir)
+	if err != nil {
+		return // the next write will tell
+	}
+	sp.free.Store(free)
+	sp.total.Store(total)
+	need := dirty + sp.headroom
+	switch {
+	case free < need:
+		sp.setFull()
+	case sp.full.Load() && free >= need+sp.headroom/4+sp.missingReserve():
+		if err := sp.reserve.Take(); err != nil {
+			return // it did not fit after all
+		}
+		if sp.full.CompareAndSwap(true, false) {
+			sp.event(Event{Kind: EventDiskFreed, Path: sp.dir, Bytes: free})
+		}
+	}
+}
+
+func (sp *space) missingReserve() int64 {
+	if sp.reserve.Held() {
+		return 0
+	}
+	return max(0, sp.reserve.bytes)
+}
+
+func (sp *space) setFull() {
+	if sp.full.CompareAndSwap(false, true) {
+		sp.event(Event{Kind: EventDiskFull, Path: sp.dir, Bytes: sp.free.Load(), Detail: "produces are refused; reads, trims and deletes go on"})
+	}
+}
+
+// noSpace is told when a write has met the full disk: the reserve is given to the next try.
+func (sp *space) noSpace() {
+	sp.giveReserve()
+	sp.setFull()
+}
+
+// giveReserve gives the reserve away and reports whether that made any space.
+func (sp *space) giveReserve() bool { return sp.reserve.Give() }

@@ -1,0 +1,206 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/wal"
+)
+
+// The names in a data directory.
+const (
+	identityName   = "identity"
+	lockName       = "LOCK"
+	catalogueName  = "catalogue"
+	walName        = "wal"
+	topicsName     = "topics"
+	quarantineName = "quarantine"
+	reserveName    = "reserve"
+	stampName      = "uuid" // in topics/ and meta_dir: whose they are
+	stateSuffix    = ".state"
+)
+
+// Store is one open data directory. All its methods may be called by any number of goroutines.
+type Store struct {
+	o   Options
+	id  Identity
+	wal *wal.Log
+
+	mu             sync.RWMutex
+	topics         map[base.TopicID]map[base.RangeID]*rangeLog
+	segs           map[base.SegmentID]*segmentLog
+	dropping       map[base.SegmentID]*segmentLog // dropped, their files perhaps not unlinked yet
+	droppingTopics map[base.TopicID]bool          // asked for; true = durable, the directory perhaps not removed yet
+	lossy          bool                           // records of the log were lost once: what is not listed proves nothing
+
+	applied         atomic.Uint64 // LSN: every record up to it is in the state
+	sinceCheckpoint atomic.Int64  // bytes in the log that no checkpoint covers
+	dirty           atomic.Int64  // cost of what is in memory and in no file
+	cached          atomic.Int64  // cost of all that is in memory
+
+	queue flushQueue
+	files *fileCache
+	space *space
+	flusher
+
+	failed   atomic.Pointer[failure]
+	closing  atomic.Bool
+	recovery RecoveryInfo
+
+	logClosed bool // the log takes no trim any more; the flusher's
+	counters
+}
+
+type failure struct{ err error }
+
+// Start begins to flush in the background. It returns at once; Close ends it.
+func (s *Store) Start(ctx context.Context) error {
+	if err := s.usable("start store"); err != nil {
+		return err
+	}
+	s.flusher.start(ctx, s)
+	return nil
+}
+
+// Close stops taking appends, waits for those under way, checkpoints, so that the next start has nothing to replay, and
+// closes all files. Parts that were handed out stay readable until they are released.
+func (s *Store) Close() error {
+	if s.closing.Swap(true) {
+		s.flusher.stop()
+		return s.err()
+	}
+	s.flusher.stop()
+	s.wakeAll()
+	if s.err() == nil {
+		if err := s.checkpoint(); err != nil && !isNoSpace(err) {
+			s.fail(err)
+		}
+	}
+	// The log drains before the last checkpoint: what it acks on the way down is in it, too.
+	if err := s.wal.Close(); err != nil {
+		s.fail(err)
+	}
+	s.logClosed = true
+	if s.err() == nil && s.sinceCheckpoint.Load() > 0 {
+		if err := s.checkpoint(); err != nil && !isNoSpace(err) {
+			s.fail(err)
+		}
+	}
+	s.files.close()
+	return s.err()
+}
+
+// usable says why the store takes no new work.
+func (s *Store) usable(op string) error {
+	if f := s.failed.Load(); f != nil {
+		return base.Wrap(base.CodeInternal, op, f.err)
+	}
+	if s.closing.Load() {
+		return base.Errorf(base.CodeShuttingDown, op, "the store is closed")
+	}
+	return nil
+}
+
+func (s *Store) err() error {
+	if f := s.failed.Load(); f != nil {
+		return f.err
+	}
+	return nil
+}
+
+// fail makes err the store's last word: nothing is acked after it. The process must end; the caller of Open is told once.
+func (s *Store) fail(err error) error {
+	if !s.failed.CompareAndSwap(nil, &failure{err}) {
+		return s.err()
+	}
+	s.o.Logger.Error("store failed", "data_dir", s.o.DataDir, "err", err)
+	s.o.OnFatal(err)
+	s.wakeAll()
+	return err
+}
+
+// record makes a record of the catalogue durable and then lets apply change the state, in the log's order. done is
+// called once, unless record returns an error. A full disk gets the reserve and one more try.
+func (s *Store) record(op string, kind uint8, payload []byte, apply func(), done func(error)) error {
+	return s.append(op, kind, payload, apply, done, true)
+}
+
+func (s *Store) append(op string, kind uint8, payload []byte, apply func(), done func(error), again bool) error {
+	err := s.wal.Append(wal.Entry{Kind: kind, Parts: [][]byte{payload}}, func(lsn wal.LSN, err error) {
+		if err != nil {
+			if again && errors.Is(err, base.CodeDiskFull) && s.space.giveReserve() {
+				if err = s.append(op, kind, payload, apply, done, false); err == nil {
+					return
+				}
+			}
+			done(base.Wrap(base.CodeInternal, op, err))
+			return
+		}
+		apply()
+		s.logged(lsn, int64(len(payload)))
+		done(nil)
+	})
+	if err != nil {
+		return base.Wrap(base.CodeInternal, op, err)
+	}
+	return nil
+}
+
+// logged notes that all records up to lsn are in the state.
+func (s *Store) logged(lsn wal.LSN, bytes int64) {
+	s.applied.Store(uint64(lsn))
+	if s.sinceCheckpoint.Add(bytes+logOverhead) >= s.o.CheckpointBytes {
+		s.queue.nudge()
+	}
+}
+
+// logOverhead is what the log adds to a record, about.
+const logOverhead = 64
+
+// event reports to the journal and the logger.
+func (s *Store) event(e Event) {
+	s.o.OnEvent(e)
+	attrs := []any{"kind", e.Kind.String(), "detail", e.Detail}
+	if e.Segment != 0 {
+		attrs = append(attrs, "range", e.Ref.String(), "segment", e.Segment.String())
+	}
+	if e.Path != "" {
+		attrs = append(attrs, "path", e.Path)
+	}
+	switch e.Kind {
+	case EventDamage, EventQuarantined, EventDiskFull:
+		s.o.Logger.Warn("store event", attrs...)
+	case EventRecovered, EventDiskFreed:
+		s.o.Logger.Info("store event", attrs...)
+	case EventCheckpoint, EventDropped:
+		s.o.Logger.Debug("store event", attrs...)
+	}
+}
+
+// String prints the kind for logs.
+func (k EventKind) String() string {
+	switch k {
+	case EventRecovered:
+		return "recovered"
+	case EventDamage:
+		return "damage"
+	case EventQuarantined:
+		return "quarantined"
+	case EventCheckpoint:
+		return "checkpoint"
+	case EventDiskFull:
+		return "disk_full"
+	case EventDiskFreed:
+		return "disk_freed"
+	case EventDropped:
+		return "dropped"
+	}
+	return fmt.Sprintf("event_%d", uint8(k))
+}
+
+func (s *Store) file(name string) string { return filepath.Join(s.o.DataDir, name) }
