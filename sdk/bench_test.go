@@ -49,7 +49,7 @@ func (n *nullBroker) Handle(_ context.Context, r *mux.Request) {
 	case wire.KindFetch:
 		n.fetch(r)
 	case wire.KindListOffsets:
-		r.Reply(wire.Encode(wire.ListOffsetsResponse{Offsets: []wire.OffsetAnswer{{Commit: 1 << 60}}}))
+		r.Reply(wire.Encode(wire.ListOffsetsResponse{Offsets: []wire.OffsetAnswer{{Ref: base.RangeRef{Topic: base.TopicID{7}, Range: 1}, Commit: 1 << 60}}}))
 	case wire.KindRoute:
 		seg := &wire.SegmentRoute{ID: 1, Epoch: 1, State: base.StateActive, Replicas: []base.NodeID{"n1"}}
 		r.Reply(wire.Encode(wire.RouteResponse{Topic: wire.TopicRoute{

@@ -112,8 +112,12 @@ func withDefaultPort(s string) (string, error) {
 	if s == "" {
 		return "", base.Errorf(base.CodeInvalidArgument, "parse seed", "a seed cannot be empty")
 	}
-	if ip := net.ParseIP(strings.Trim(s, "[]")); ip != nil {
-		return net.JoinHostPort(ip.String(), port), nil
+	literal := s
+	if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
+		literal = s[1 : len(s)-1]
+	}
+	if ip := net.ParseIP(literal); ip != nil {
+		return net.JoinHostPort(literal, port), nil
 	}
 	if !strings.Contains(s, ":") {
 		return net.JoinHostPort(s, port), nil

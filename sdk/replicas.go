@@ -93,23 +93,49 @@ func (c *Client) callOnce(ctx context.Context, b *broker, kind wire.Kind, msg []
 }
 
 // listOffsets asks for one position in each of some ranges. A range that is no more is left out.
+//
+// Each leader is asked once for all of its ranges; what that leaves open, because a range is sealed or has moved, is
+// asked for range by range.
 func (c *Client) listOffsets(ctx context.Context, r *route, ranges []base.RangeID, spec startSpec) (map[base.RangeID]bounds, error) {
 	found := make(map[base.RangeID]bounds, len(ranges))
+	queries := make(map[*broker][]wire.OffsetQuery)
 	for _, id := range ranges {
-		ref := base.RangeRef{Topic: r.ID, Range: id}
-		q := wire.OffsetQuery{Ref: ref, At: spec.query(), TimeMs: spec.timeMs}
-		answer, err := c.offsetOf(ctx, r, q)
+		if b := c.leaderOf(r, id); b != nil {
+			queries[b] = append(queries[b], spec.queryOf(r, id))
+		}
+	}
+	for b, qs := range queries {
+		c.listFrom(ctx, b, qs, found)
+	}
+	for _, id := range ranges {
+		if _, ok := found[id]; ok {
+			continue
+		}
+		answer, err := c.offsetOf(ctx, r, spec.queryOf(r, id))
 		switch {
-		case base.CodeOf(err) == base.CodeRangeNotFound && err != nil:
-		case err != nil:
-			return nil, err
-		default:
+		case err == nil:
 			found[id] = answer
+		case base.CodeOf(err) != base.CodeRangeNotFound:
+			return nil, err
 		}
 	}
 	return found, nil
 }
 
+// listFrom adds what one broker answers at once.
+func (c *Client) listFrom(ctx context.Context, b *broker, queries []wire.OffsetQuery, found map[base.RangeID]bounds) {
+	var resp wire.ListOffsetsResponse
+	if err := c.callOnce(ctx, b, wire.KindListOffsets, wire.Encode(wire.ListOffsetsRequest{Queries: queries}), &resp); err != nil {
+		return
+	}
+	for _, a := range resp.Offsets {
+		if a.Error == nil {
+			found[a.Ref.Range] = a
+		}
+	}
+}
+
+// offsetOf asks for one range, going on until somebody knows.
 func (c *Client) offsetOf(ctx context.Context, r *route, q wire.OffsetQuery) (bounds, error) {
 	var cause error
 	for failures := 0; ; failures++ {
@@ -133,6 +159,11 @@ func (c *Client) offsetOf(ctx context.Context, r *route, q wire.OffsetQuery) (bo
 			return bounds{}, base.Wrap(base.CodeInternal, "list offsets", cause)
 		}
 	}
+}
+
+// queryOf asks for the position in one range.
+func (s *startSpec) queryOf(r *route, id base.RangeID) wire.OffsetQuery {
+	return wire.OffsetQuery{Ref: base.RangeRef{Topic: r.ID, Range: id}, At: s.query(), TimeMs: s.timeMs}
 }
 
 // query is the kind of position a Start asks for.

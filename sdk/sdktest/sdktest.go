@@ -3,7 +3,7 @@ package sdktest
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
+	"math/rand"
 	"net"
 	"sync"
 	"testing"
@@ -40,7 +40,7 @@ func Start(tb testing.TB, opts ...Option) *Broker {
 	for _, o := range opts {
 		o(&b.opts)
 	}
-	b.rng = rand.New(rand.NewPCG(b.opts.seed, 0))
+	b.rng = rand.New(rand.NewSource(int64(b.opts.seed)))
 	b.cfg = config.Default()
 	b.cfg.Host, b.cfg.AdvertiseHost, b.cfg.ClientPort, b.cfg.AdminPort = "127.0.0.1", "127.0.0.1", 0, 0
 	b.cfg.NodeID, b.cfg.Shards, b.cfg.ReserveBytes = "n1", 4, 0
