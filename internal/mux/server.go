@@ -14,8 +14,9 @@ import (
 )
 
 // Handler serves requests. Handle is called on the connection's reader goroutine, in the order of arrival, and
-// must not block: long work goes to a bounded goroutine of the handler's own. ctx is the connection's; it ends when
-// nobody is left to answer.
+// must not block: long work goes to a bounded goroutine of the handler's own. ctx is the connection's: it ends when
+// the peer has closed its sending half or the connection is gone. A request that waits for something to happen should
+// then be answered with what there is; one whose work is under way is finished and answered as ever.
 type Handler interface {
 	Handle(ctx context.Context, r *Request)
 }

@@ -430,6 +430,19 @@ func TestHalfClose(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
+// A fetch that waits is told when its client has closed, and what it answers may still arrive.
+func TestHalfCloseEndsTheContext(t *testing.T) {
+	_, addr := listen(t, options(HandlerFunc(func(ctx context.Context, r *Request) {
+		context.AfterFunc(ctx, func() { r.Reply([]byte("nothing yet")) })
+	})))
+	r := dialRaw(t, addr)
+	r.hello()
+	r.frame(wire.FrameHeader{Kind: wire.KindFetch, RequestID: 2}, []byte("x"))
+	require.NoError(t, r.nc.(*net.TCPConn).CloseWrite())
+	_, msg := r.read()
+	require.Equal(t, "nothing yet", string(msg))
+}
+
 func TestTheContextEndsWithTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan struct{})

@@ -28,7 +28,8 @@ type serverConn struct {
 	reads  *deadlineReader
 	out    *outbox
 	window *window
-	ctx    context.Context
+	gone   chan struct{}   // closed when the connection is: nothing can be answered any more
+	ctx    context.Context // ends with gone, or when the peer has closed its sending half
 	cancel context.CancelFunc
 
 	// Set by the handshake, before the first request.
@@ -38,12 +39,15 @@ type serverConn struct {
 }
 
 func newServerConn(s *Server, nc net.Conn, id uint64) *serverConn {
-	c := &serverConn{srv: s, nc: nc, version: wire.Version}
+	c := &serverConn{srv: s, nc: nc, version: wire.Version, gone: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.reads = &deadlineReader{conn: nc}
 	c.in = newFrameReader(c.reads)
-	c.out = newOutbox(nc, s.opts.WriteTimeout, 0, func(error) { c.cancel() })
-	c.window = newWindow(s.opts.MaxInFlightRequests, s.opts.MaxInFlightBytes, c.ctx.Done())
+	c.out = newOutbox(nc, s.opts.WriteTimeout, 0, func(error) {
+		close(c.gone)
+		c.cancel()
+	})
+	c.window = newWindow(s.opts.MaxInFlightRequests, s.opts.MaxInFlightBytes, c.gone)
 	c.peer = Peer{ID: id, Remote: remoteAddr(nc)}
 	return c
 }
@@ -77,7 +81,9 @@ func (c *serverConn) finish(err error) {
 	var e *base.Error
 	switch {
 	case errors.Is(err, io.EOF):
-		// The peer has nothing more to ask, but may still listen.
+		// The peer has nothing more to ask, but may still listen: acks under way still reach it. What only waits for
+		// something to happen, such as a fetch, is told to hurry by its context; mostly the peer is gone.
+		c.cancel()
 		c.window.empty(c.srv.opts.WriteTimeout)
 	case errors.Is(err, errCut):
 		c.srv.log.Debug("connection cut", "remote", c.peer.Remote, "error", err)
