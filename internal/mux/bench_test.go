@@ -41,15 +41,20 @@ func BenchmarkRoundTripOtherGoroutine(b *testing.B) {
 	}
 }
 
-// BenchmarkInFlight64 is the throughput of small requests with 64 in flight.
+// BenchmarkInFlight64 is the throughput of requests with 64 in flight: bare, and with a record of 1 KiB each.
 func BenchmarkInFlight64(b *testing.B) {
-	_, c := overTCP(b, options(HandlerFunc(echo)), ClientOptions{})
+	b.Run("bare", func(b *testing.B) { inFlight64(b, nil) })
+	b.Run("1KiB", func(b *testing.B) { inFlight64(b, [][]byte{make([]byte, 1<<10)}) })
+}
+
+func inFlight64(b *testing.B, payload [][]byte) {
+	_, c := overTCP(b, options(HandlerFunc(func(_ context.Context, r *Request) { r.Reply(r.Message) })), ClientOptions{})
 	msg := make([]byte, 44)
 	slots := make(chan struct{}, 64)
 	b.ReportAllocs()
 	for b.Loop() {
 		slots <- struct{}{}
-		_, err := c.Go(wire.KindPing, msg, nil, func(_ Response, err error) {
+		_, err := c.Go(wire.KindPing, msg, payload, func(_ Response, err error) {
 			if err != nil {
 				b.Error(err)
 			}

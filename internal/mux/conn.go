@@ -56,8 +56,8 @@ func (c *Conn) InFlight() int {
 
 // Go sends a request and calls done exactly once, with the answer or with a *base.Error. done runs on the
 // connection's reader goroutine, or in cancel; it must neither block nor call Close. msg and payload must not
-// change until done was called, and never after a cancel, for the kernel may still be reading them. An error from
-// Go itself means that nothing was sent and done will not be called.
+// change before the broker has answered, and never after a cancel or a failure of the connection, for they may still
+// be on their way out. An error from Go itself means that nothing was sent and done will not be called.
 //
 // cancel gives up waiting: unless done was called already it is called with CodeCanceled, and an answer that comes
 // later is dropped. The outcome is NotApplied if the request had not left yet, else Unknown.
