@@ -122,8 +122,7 @@ func (a *Admin) Offsets(ctx context.Context, topic string, at Start) ([]Position
 	if spec.kind == startPositions {
 		return nil, base.Errorf(base.CodeInvalidArgument, "list offsets", "a position is not something to look up")
 	}
-	t := a.c.topics.get(topic)
-	r, err := t.renew(ctx, t.current.Load())
+	r, err := a.c.topics.get(topic).fresh(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ type consumerTopic struct {
 
 // begin finds the topic and the start of each range; it runs once, on a goroutine of its own.
 func (t *consumerTopic) begin(ctx context.Context) error {
-	r, err := t.topic.renew(ctx, t.topic.current.Load())
+	r, err := t.topic.fresh(ctx)
 	if err != nil {
 		return err
 	}

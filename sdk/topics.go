@@ -116,17 +116,30 @@ func (t *topic) route(ctx context.Context) (*route, error) {
 }
 
 // renew fetches the route unless a newer one than stale is there already: several users that meet the same error
-// cause one request. It may return stale itself, when the metadata knows nothing newer.
+// cause one request, and requests that bring nothing new are spaced out. It may return stale itself, when the
+// metadata knows nothing newer.
 func (t *topic) renew(ctx context.Context, stale *route) (*route, error) {
 	t.mu.Lock()
 	if r := t.current.Load(); r != nil && stale != nil && r.newerThan(stale) {
 		t.mu.Unlock()
 		return r, nil
 	}
+	delay := time.Until(t.ended.Add(requestBackoff.wait(t.failures)))
+	return t.joinLocked(ctx, delay)
+}
+
+// fresh fetches the route now: not because the one there is has proved wrong, but because the caller is about to
+// ask for the ranges as they are.
+func (t *topic) fresh(ctx context.Context) (*route, error) {
+	t.mu.Lock()
+	return t.joinLocked(ctx, 0)
+}
+
+// joinLocked waits for the renewal under way, or begins one. It releases mu.
+func (t *topic) joinLocked(ctx context.Context, delay time.Duration) (*route, error) {
 	call := t.call
 	if call == nil {
 		call = &renewal{done: make(chan struct{})}
-		delay := time.Until(t.ended.Add(requestBackoff.wait(t.failures)))
 		started := t.c.group.Go("route", func(ctx context.Context) error {
 			t.run(ctx, call, delay)
 			return nil
@@ -156,6 +169,9 @@ func (t *topic) run(ctx context.Context, call *renewal, delay time.Duration) {
 	}
 
 	t.mu.Lock()
+	if time.Since(t.ended) > requestBackoff.cap {
+		t.failures = 0 // what went on before is another story
+	}
 	t.call, t.ended = nil, time.Now()
 	switch {
 	case call.err != nil:
