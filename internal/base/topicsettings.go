@@ -1,6 +1,7 @@
 package base
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -174,10 +175,21 @@ func (c *TopicConfig) Set(key, value string) error {
 	}
 	next := *c
 	if err := setting.set(&next, value); err != nil {
-		return Wrap(CodeInvalidArgument, "set "+key, err)
+		return refusedSetting(key, err)
 	}
 	*c = next
 	return nil
+}
+
+// refusedSetting names the setting in the message: "retention: "soon" is not a duration".
+func refusedSetting(key string, err error) error {
+	var cause *Error
+	if !errors.As(err, &cause) {
+		return Wrap(CodeInvalidArgument, "set "+key, err)
+	}
+	named := *cause
+	named.Op, named.Msg, named.Err = "set topic setting", key+": "+cause.Msg, err
+	return &named
 }
 
 // Unset returns the setting named key to its default; a label is removed.

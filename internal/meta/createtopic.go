@@ -35,17 +35,16 @@ func (a *applier) createTopic(cmd *CreateTopic) Result {
 
 func (s *State) checkCreate(cmd *CreateTopic) *base.Error {
 	const op = "create topic"
-	invalid := func(err error) *base.Error { return base.Wrap(base.CodeInvalidArgument, op, err) }
 	if !cmd.Internal {
 		if err := base.CheckTopicName(cmd.Name); err != nil {
-			return base.Wrap(base.CodeInvalidTopicName, op, err)
+			return asError(err)
 		}
 	}
 	if err := cmd.Config.Validate(); err != nil {
-		return invalid(err)
+		return asError(err)
 	}
 	if err := keyspace.CheckCover(cmd.Spans); err != nil {
-		return invalid(err)
+		return asError(err)
 	}
 	switch t := s.names[cmd.Name]; {
 	case t != nil:

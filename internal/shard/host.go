@@ -85,7 +85,6 @@ type Host struct {
 	inFlight chan struct{} // one token a proposal
 
 	cancel    context.CancelFunc
-	running   sync.WaitGroup
 	closeOnce sync.Once
 	closeErr  error
 }
