@@ -238,3 +238,22 @@ func BenchmarkParse(b *testing.B) {
 		}
 	}
 }
+
+func TestCut(t *testing.T) {
+	a, b := batch(1, nil), batch(2, nil)
+	run := append(append([]byte(nil), a...), b...)
+	got, rest, err := Cut(run)
+	require.NoError(t, err)
+	require.Equal(t, a, got)
+	require.Equal(t, len(got), cap(got), "an append must not reach the next batch")
+	got, rest, err = Cut(rest)
+	require.NoError(t, err)
+	require.Equal(t, b, got)
+	require.Empty(t, rest)
+
+	for _, part := range [][]byte{nil, a[:Size-1], a[:len(a)-1]} {
+		_, rest, err := Cut(part)
+		require.ErrorIs(t, err, base.CodeCorruptBatch)
+		require.Equal(t, part, rest)
+	}
+}

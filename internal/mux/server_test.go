@@ -562,3 +562,18 @@ func TestAShortPartEndsTheConnection(t *testing.T) {
 	require.ErrorIs(t, err, base.CodeUnreachable)
 	<-released
 }
+
+// An answer that no frame can hold becomes a failure, not a broken connection.
+func TestAnAnswerTooLargeForAFrame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		released := false
+		_, c := overPipe(t, options(HandlerFunc(func(_ context.Context, r *Request) {
+			r.Reply(nil, part{claim: wire.MaxPayload + 1, release: func() { released = true }})
+		})), ClientOptions{})
+		for range 2 {
+			_, err := c.Call(t.Context(), wire.KindFetch, nil, nil)
+			require.ErrorIs(t, err, base.CodeInternal)
+			require.True(t, released)
+		}
+	})
+}
