@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -257,10 +258,10 @@ func TestAPanicFailsItsRequestOnly(t *testing.T) {
 
 func TestASecondAnswerIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		released := 0
+		var released atomic.Int32
 		s, c := overPipe(t, options(HandlerFunc(func(_ context.Context, r *Request) {
 			r.Reply([]byte("one"))
-			r.Reply([]byte("two"), part{release: func() { released++ }})
+			r.Reply([]byte("two"), part{release: func() { released.Add(1) }})
 			r.Fail(errors.New("three"))
 		})), ClientOptions{})
 		for range 3 {
@@ -268,8 +269,8 @@ func TestASecondAnswerIsDropped(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "one", string(r.Message))
 		}
-		require.Equal(t, 3, released)
 		synctest.Wait()
+		require.Equal(t, int32(3), released.Load())
 		require.Zero(t, s.Stats().InFlight)
 	})
 }
