@@ -33,7 +33,8 @@ func DecideEnd(seg *meta.Segment, config base.TopicConfig, answers []meta.FenceA
 		i := slices.IndexFunc(answers, func(a meta.FenceAnswer) bool { return a.Replica == r && a.Segment == seg.ID && a.Err == "" })
 		switch {
 		case i < 0:
-			if n, ok := view.Node(r.Node); ok && n.Standing != topology.Out {
+			// A node that the view does not know may come any moment: only a committed "out" counts it off.
+			if n, ok := view.Node(r.Node); !ok || n.Standing != topology.Out {
 				silent++
 			}
 		case answers[i].Kind != meta.Extent || answers[i].End < seg.Base:

@@ -1,0 +1,97 @@
+package topology
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/eastguard/eastguard/internal/base"
+)
+
+func seen(id base.NodeID, boot uint64) Event {
+	return Event{Seen: &Seen{ID: id, Disk: base.DiskID{1}, Boot: boot, Address: string(id) + ":2921", Admitted: true}}
+}
+
+func moved(id base.NodeID, boot uint64, to Liveness) Event {
+	return Event{Moved: &Moved{ID: id, Boot: boot, Liveness: to}}
+}
+
+func fold(events ...Event) View {
+	var v View
+	for _, e := range events {
+		v = Reduce(v, e)
+	}
+	return v
+}
+
+func TestReduce(t *testing.T) {
+	for name, c := range map[string]struct {
+		events []Event
+		want   Node
+		unfit  string
+	}{
+		"seen is alive":                  {[]Event{seen("n1", 1)}, Node{Boot: 1, Liveness: Alive}, ""},
+		"suspected and cleared":          {[]Event{seen("n1", 1), moved("n1", 1, Suspect), moved("n1", 1, Alive)}, Node{Boot: 1, Liveness: Alive}, ""},
+		"dead is final for a start":      {[]Event{seen("n1", 1), moved("n1", 1, Dead), moved("n1", 1, Alive)}, Node{Boot: 1, Liveness: Dead}, "dead"},
+		"but the next start lives":       {[]Event{seen("n1", 1), moved("n1", 1, Dead), seen("n1", 2)}, Node{Boot: 2, Liveness: Alive}, ""},
+		"dead, described again":          {[]Event{seen("n1", 1), moved("n1", 1, Dead), seen("n1", 1)}, Node{Boot: 1, Liveness: Dead}, "dead"},
+		"a word on an older start":       {[]Event{seen("n1", 2), moved("n1", 1, Dead)}, Node{Boot: 2, Liveness: Alive}, ""},
+		"an older description":           {[]Event{seen("n1", 2), seen("n1", 1)}, Node{Boot: 2, Liveness: Alive}, ""},
+		"left after dead":                {[]Event{seen("n1", 1), moved("n1", 1, Dead), moved("n1", 1, Left)}, Node{Boot: 1, Liveness: Left}, "left"},
+		"draining survives a restart":    {[]Event{seen("n1", 1), {Standing: &StandingChange{ID: "n1", Standing: Draining}}, seen("n1", 2)}, Node{Boot: 2, Liveness: Alive, Standing: Draining}, "draining"},
+		"a full disk":                    {[]Event{seen("n1", 1), {Usage: &Usage{ID: "n1", Boot: 1, DiskFree: 5, DiskTotal: 100}}}, Node{Boot: 1, Liveness: Alive}, "disk over 90 %"},
+		"usage of an older start":        {[]Event{seen("n1", 2), {Usage: &Usage{ID: "n1", Boot: 1, Full: true}}}, Node{Boot: 2, Liveness: Alive}, ""},
+		"usage stands when seen again":   {[]Event{seen("n1", 1), {Usage: &Usage{ID: "n1", Boot: 1, Slow: true}}, {Seen: &Seen{ID: "n1", Boot: 1, Admitted: true, Rack: "b"}}}, Node{Boot: 1, Liveness: Alive}, "slow"},
+		"not admitted":                   {[]Event{{Seen: &Seen{ID: "n1", Boot: 1}}}, Node{Boot: 1, Liveness: Alive}, "not admitted"},
+		"events of nobody change nobody": {[]Event{seen("n1", 1), moved("n9", 1, Dead), {}}, Node{Boot: 1, Liveness: Alive}, ""},
+	} {
+		n, ok := fold(c.events...).Node("n1")
+		require.True(t, ok, name)
+		require.Equal(t, c.want.Boot, n.Boot, name)
+		require.Equal(t, c.want.Liveness, n.Liveness, name)
+		require.Equal(t, c.want.Standing, n.Standing, name)
+		require.Equal(t, c.unfit, n.Unfit(), name)
+	}
+}
+
+func TestAViewIsNotChangedByTheNext(t *testing.T) {
+	before := fold(seen("n1", 1), seen("n2", 1))
+	after := Reduce(before, moved("n1", 1, Dead))
+	n, _ := before.Node("n1")
+	require.Equal(t, Alive, n.Liveness)
+	require.Equal(t, before.Version+1, after.Version)
+	require.Equal(t, after, Reduce(after, moved("n1", 1, Dead)), "what is known already changes nothing")
+}
+
+func TestReduceIsAFunctionAndKeepsOrder(t *testing.T) {
+	nodes := rapid.SampledFrom([]base.NodeID{"n1", "n2", "n3"})
+	event := rapid.Custom(func(t *rapid.T) Event {
+		id, boot := nodes.Draw(t, "node"), rapid.Uint64Range(1, 3).Draw(t, "boot")
+		switch rapid.IntRange(0, 3).Draw(t, "kind") {
+		case 0:
+			return seen(id, boot)
+		case 1:
+			return moved(id, boot, rapid.SampledFrom([]Liveness{Alive, Suspect, Dead, Left}).Draw(t, "to"))
+		case 2:
+			return Event{Standing: &StandingChange{ID: id, Standing: rapid.SampledFrom([]Standing{Normal, Draining, Out}).Draw(t, "standing")}}
+		}
+		return Event{Usage: &Usage{ID: id, Boot: boot, Leading: rapid.IntRange(0, 5).Draw(t, "leading")}}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		events := rapid.SliceOf(event).Draw(t, "events")
+		v := fold(events...)
+		require.Equal(t, v, fold(events...))
+		boots := map[base.NodeID]uint64{}
+		for _, e := range events {
+			if e.Seen != nil {
+				boots[e.Seen.ID] = max(boots[e.Seen.ID], e.Seen.Boot)
+			}
+		}
+		require.Len(t, v.Nodes, len(boots))
+		for i, n := range v.Nodes {
+			require.Equal(t, boots[n.ID], n.Boot)
+			require.True(t, i == 0 || v.Nodes[i-1].ID < n.ID)
+		}
+	})
+}
