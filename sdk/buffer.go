@@ -197,8 +197,13 @@ func (b *buffer) window() int {
 	return b.p.cfg.maxInFlight
 }
 
+// firstWaiting is the next batch to send, if it may be sent beside those before it.
+//
+// What limits it is its place in the queue, not how many are flying: answers may overtake each other, and a broker
+// recognises a retry among the last five batches only. With 6 to 9 answered and 5 not, 10 would push 5 out of its
+// memory, and a retry of 5 would no longer be known to be one.
 func (b *buffer) firstWaiting() *batch {
-	for _, bt := range b.queue {
+	for _, bt := range b.queue[:min(len(b.queue), b.p.cfg.maxInFlight)] {
 		if bt.state == batchWaiting {
 			return bt
 		}

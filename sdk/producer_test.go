@@ -143,6 +143,33 @@ func TestBatchesFillWhileFiveAreOnTheWay(t *testing.T) {
 	})
 }
 
+// Answers may overtake each other. A broker recognises retries among the last five batches, so nothing may be sent
+// that would push the first unanswered one out of its memory.
+func TestNothingRunsAheadOfTheFirstUnanswered(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		topic := c.addTopic("orders", 1)
+		hold := make(chan struct{})
+		c.script = func(n int, _ *fakeProduce) verdict {
+			if n == 2 {
+				return verdict{hold: hold}
+			}
+			return verdict{}
+		}
+		p, err := cl.NewProducer("orders", WithMaxBatchRecords(1))
+		require.NoError(t, err)
+		var s sent
+		for i := range 20 {
+			require.NoError(t, p.SendAsync(Record{Value: value(i)}, s.done(i)))
+		}
+		synctest.Wait()
+		require.Equal(t, 1, s.count(), "only the first is acknowledged in order")
+		require.Len(t, topic.ranges[0].batches, 6)
+		close(hold)
+		require.NoError(t, p.Close(t.Context()))
+		requireOnce(t, c, topic, 1, 20)
+	})
+}
+
 func TestRetriesKeepOrderAndDoNotDouble(t *testing.T) {
 	busy := base.Errorf(base.CodeBusy, "produce", "at a limit")
 	scripts := map[string]func(n int, p *fakeProduce) verdict{

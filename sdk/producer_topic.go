@@ -127,7 +127,8 @@ func (p *Producer) open(ctx context.Context, name string) (*producerTopic, *send
 			return other, t, nil
 		}
 	}
-	t := pt.install(r, who)
+	t := pt.build(r, who)
+	pt.table.Store(t)
 	p.topics[name] = pt
 	if name == p.topic {
 		p.home.Store(pt)
@@ -135,8 +136,8 @@ func (p *Producer) open(ctx context.Context, name string) (*producerTopic, *send
 	return pt, t, nil
 }
 
-// install makes the table of a route.
-func (pt *producerTopic) install(r *route, who identity) *sendTable {
+// build makes the table of a route, with new buffers for ranges that are new. Nobody finds it before it is stored.
+func (pt *producerTopic) build(r *route, who identity) *sendTable {
 	pt.mu.Lock()
 	defer pt.mu.Unlock()
 	t := &sendTable{route: r, rotor: &pt.rotor}
@@ -148,7 +149,6 @@ func (pt *producerTopic) install(r *route, who identity) *sendTable {
 		}
 		t.buffers = append(t.buffers, b)
 	}
-	pt.table.Store(t)
 	return t
 }
 

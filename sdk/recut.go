@@ -26,7 +26,7 @@ func (pt *producerTopic) follow(r *route) {
 		}
 	}
 	if len(leaving) == 0 {
-		pt.install(r, old.buffers[0].identityNow())
+		pt.table.Store(pt.build(r, old.buffers[0].identityNow()))
 		return
 	}
 	if !pt.cutting.CompareAndSwap(false, true) {
@@ -59,10 +59,11 @@ func (pt *producerTopic) recut(ctx context.Context, r *route, leaving []*buffer)
 	for _, b := range leaving {
 		b.mu.Lock()
 	}
-	t := pt.install(r, successorIdentity(pt, leaving))
+	t := pt.build(r, successorIdentity(pt, leaving))
 	for _, b := range leaving {
 		b.moveLocked(t)
 	}
+	pt.table.Store(t) // only now: a sender that found it earlier would have put younger records in front
 	pt.forget(leaving)
 	for _, b := range leaving {
 		b.mu.Unlock()
