@@ -181,7 +181,8 @@ func (f *File) Sync() error {
 // MarkSynced notes that a sync of the whole file system has covered what was written and saved before it.
 func (f *File) MarkSynced() { f.unsynced = false }
 
-// Cut removes everything at and above end, where a seal says that the segment ends. No reader may see that far.
+// Cut makes end, where a seal says that the segment ends, the file's end. No reader may see further. The bytes behind it
+// stay until Trim: whoever recorded the longer extent has to record the shorter one first.
 func (f *File) Cut(end int64) error {
 	if end >= f.extent.End {
 		return nil
@@ -202,21 +203,17 @@ func (f *File) Cut(end int64) error {
 	if err := f.verify(v, 0, pos); err != nil {
 		return err
 	}
-	if err := f.file.Truncate(pos); err != nil {
-		return err
-	}
-	f.unsynced = true
 	return f.load(Extent{End: end, Pos: pos})
 }
 
-// Trim cuts bytes behind the extent off the file: writes that never counted, before a segment is sealed for good.
-func (f *File) Trim() error {
+// Trim takes the bytes behind the extent off the file, writes that never counted, and reports whether there were any.
+func (f *File) Trim() (bool, error) {
 	size, err := f.file.Size()
-	if err != nil || size == f.extent.Pos {
-		return err
+	if err != nil || size <= f.extent.Pos {
+		return false, err
 	}
 	f.unsynced = true
-	return f.file.Truncate(f.extent.Pos)
+	return true, f.file.Truncate(f.extent.Pos)
 }
 
 // Close closes the file. What was written since the last Sync is not lost by it, but an error of the disk would be.

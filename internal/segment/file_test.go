@@ -211,6 +211,9 @@ func TestCut(t *testing.T) {
 		e := extentOf(entries[:keep])
 		require.NoError(t, f.Cut(e.End))
 		require.Equal(t, e, f.Extent())
+		trimmed, err := f.Trim()
+		require.NoError(t, err)
+		require.Equal(t, keep < len(entries), trimmed)
 		require.NoError(t, f.Sync())
 		for _, f := range []*File{f, openFile(t, disk, e)} {
 			got, err := readAll(f, testSpec.Base, e.End, 1<<20)

@@ -131,7 +131,8 @@ func (g *segmentLog) remember(b *Batch) {
 		}
 		g.state = rangestate.New()
 	}
-	g.state.Commit(g.commit.Load())
+	// During replay the commit may be ahead of what has been replayed.
+	g.state.Commit(min(g.commit.Load(), b.Header.BaseOffset))
 	g.state.Append(b.Header, b.Header.BaseOffset, b.AppendMs)
 	g.stateDirty = g.stateDirty || b.Header.HasProducer()
 }

@@ -32,7 +32,8 @@ func (s *Store) checkpoint() error {
 //  2. write every segment's batches up to there, idle segments' too, so that none can hold the log back
 //  3. sync the files, the states of producers and the names of new files
 //  4. write the catalogue, which says how far each file reaches
-//  5. trim the log up to what was noted
+//  5. take off the files of sealed segments what lies above their ends, which the catalogue knows now
+//  6. trim the log up to what was noted
 func (s *Store) checkpointLocked() error {
 	covered := s.sinceCheckpoint.Load()
 	lsn := s.applied.Load()
@@ -50,6 +51,9 @@ func (s *Store) checkpointLocked() error {
 		return base.Wrap(base.CodeInternal, opCheckpoint, err)
 	}
 	s.forgetStates(states)
+	if err := s.trimFiles(); err != nil {
+		return base.Wrap(base.CodeInternal, opCheckpoint, err)
+	}
 	if !s.logClosed {
 		if err := s.wal.TrimTo(wal.LSN(lsn)); err != nil {
 			return base.Wrap(base.CodeInternal, opCheckpoint, err)

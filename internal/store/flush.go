@@ -64,6 +64,7 @@ type flusher struct {
 
 	dirtyFiles []*openFile         // written and not synced, oldest first; each with a reference
 	newNames   map[string]struct{} // directories with names that were not synced yet
+	trims      []*segmentLog       // finished; their files may be longer than they say
 	evictable  []eviction          // runs of entries that are in files, oldest first
 	batch      []*segment.Entry    // reused
 }
@@ -157,10 +158,10 @@ func (s *Store) flushAll() error {
 // if it is sealed.
 func (s *Store) flushSegment(g *segmentLog) error {
 	g.rng.mu.Lock()
-	g.queued = false // whatever becomes durable from here on queues it again
-	dropped, seq := g.dropped, g.flushSeq
+	g.queued = false                                // whatever becomes durable from here on queues it again
+	lost, seq := g.dropped || g.damaged, g.flushSeq // to a damaged copy nothing is added
 	g.rng.mu.Unlock()
-	if dropped {
+	if lost {
 		return nil
 	}
 	if err := s.writeOut(g, seq); err != nil {
@@ -290,8 +291,8 @@ func (s *Store) evict() {
 	s.flusher.evictable = q
 }
 
-// finish makes a sealed segment's files final: nothing above the end, nothing unsaved. They are synced with the next
-// checkpoint, like every dirty file.
+// finish makes a sealed segment's files final: all that is below the end, and nothing above it. They are synced with the
+// next checkpoint, like every dirty file; bytes above the end are taken off when the catalogue knows about it.
 func (s *Store) finish(g *segmentLog) error {
 	end := g.sealed.Load()
 	g.rng.mu.Lock()
@@ -302,9 +303,10 @@ func (s *Store) finish(g *segmentLog) error {
 		return nil
 	}
 	if g.flushed.Load().Pos > 0 {
-		if err := s.trimFile(g, end); err != nil {
+		if err := s.cutFile(g, end); err != nil {
 			return err
 		}
+		s.flusher.trims = append(s.flusher.trims, g)
 	}
 	g.rng.mu.Lock()
 	g.finished = true
@@ -313,7 +315,10 @@ func (s *Store) finish(g *segmentLog) error {
 	return nil
 }
 
-func (s *Store) trimFile(g *segmentLog, end int64) error {
+func (s *Store) cutFile(g *segmentLog, end int64) error {
+	if g.flushed.Load().End <= end {
+		return nil
+	}
 	h, err := s.openForWriting(g)
 	if err != nil {
 		return err
@@ -324,8 +329,36 @@ func (s *Store) trimFile(g *segmentLog, end int64) error {
 	}
 	extent := h.file.Extent()
 	g.flushed.Store(&extent)
-	if err := h.file.Trim(); err != nil {
-		return base.Wrap(base.CodeInternal, opSeal, err)
-	}
 	return nil
+}
+
+// trimFiles takes off the files what lies behind the ends that the catalogue has just been told.
+func (s *Store) trimFiles() error {
+	for _, g := range s.flusher.trims {
+		if err := s.trimFile(g); err != nil {
+			return err
+		}
+	}
+	s.flusher.trims = nil
+	return nil
+}
+
+func (s *Store) trimFile(g *segmentLog) error {
+	g.rng.mu.Lock()
+	dropped := g.dropped
+	g.rng.mu.Unlock()
+	if dropped {
+		return nil
+	}
+	info, err := s.o.FS.Stat(s.path(g) + segment.LogSuffix)
+	if err != nil || info.Size <= g.flushed.Load().Pos {
+		return err
+	}
+	h, err := s.openForWriting(g)
+	if err != nil {
+		return err
+	}
+	defer s.files.release(h)
+	_, err = h.file.Trim()
+	return err
 }

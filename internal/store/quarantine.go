@@ -3,12 +3,13 @@ package store
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/eastguard/eastguard/internal/segment"
+	"github.com/eastguard/eastguard/internal/vfs"
 )
 
 // quarantine moves a file or directory out of the way, under the number of this boot, and says so. Nothing here is ever
@@ -112,26 +113,23 @@ func (r *recovery) knownFiles() map[string]map[string]bool {
 	return known
 }
 
-// salvage keeps, out of the way, a batch whose segment has lost what comes before it: it was acked and may be the only
-// copy, but the segment cannot hold it.
-func (r *recovery) salvage(g *segmentLog, batch []byte) error {
+// salvage keeps, out of the way, batches whose segment has lost what comes before them: they were acked and may be the
+// only copies, but the segment cannot hold them.
+func (r *recovery) salvage(g *segmentLog, batches [][]byte) error {
+	if len(batches) == 0 {
+		return nil
+	}
 	dir := r.file(filepath.Join(quarantineName, strconv.FormatUint(r.id.Boot, 10)))
 	if err := r.o.FS.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	name := filepath.Join(dir, fmt.Sprintf("%d-%d.salvaged", g.spec.Segment, g.spec.Base))
-	f, err := r.o.FS.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
+	if err := vfs.WriteFileAtomic(r.o.FS, name, slices.Concat(batches...), 0o600); err != nil {
 		return err
 	}
-	size, err := f.Size()
-	if err == nil {
-		_, err = f.WriteAt(batch, size)
-	}
-	if err == nil {
-		err = f.SyncData()
-	}
-	return errors.Join(err, f.Close(), r.o.FS.SyncDir(dir))
+	r.recovery.Quarantined = append(r.recovery.Quarantined, name)
+	r.event(Event{Kind: EventQuarantined, Ref: g.spec.Ref, Segment: g.spec.Segment, Path: name, Detail: "acked batches behind damage"})
+	return nil
 }
 
 // noteRot is told of a block that does not match its sum. The rest of the file goes on being read, but the copy no longer

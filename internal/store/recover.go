@@ -46,7 +46,7 @@ func Open(o Options, id Identity) (*Store, error) {
 	s.flusher.token = make(chan struct{}, 1)
 	s.flusher.newNames = map[string]struct{}{}
 	s.files = newFileCache(o.MaxOpenFiles, s.openFile, s.fail)
-	r := &recovery{Store: s, gaps: map[*segmentLog]int64{}, started: time.Now()}
+	r := &recovery{Store: s, suspects: map[*segmentLog][]error{}, forgot: map[*segmentLog]bool{}, homeless: map[*segmentLog][][]byte{}, started: time.Now()}
 	if err := r.run(); err != nil {
 		r.undo()
 		return nil, base.Wrap(base.CodeInternal, opRecover, err)
@@ -66,8 +66,10 @@ type recovery struct {
 	fresh    bool   // there is no catalogue
 	included uint64 // LSN up to which the catalogue includes the log
 	openedAt map[*segmentLog]wal.LSN
-	gaps     map[*segmentLog]int64 // where a segment's batches stop to follow each other in the log
-	dirtied  bool                  // something was found that the next start should not have to find again
+	suspects map[*segmentLog][]error  // what is wrong with files that the log may yet say were dropped
+	forgot   map[*segmentLog]bool     // true: its state's file is there and of no use
+	homeless map[*segmentLog][][]byte // batches whose segment has lost what comes before them
+	dirtied  bool                     // something was found that the next start should not have to find again
 }
 
 func (r *recovery) run() error {
@@ -147,8 +149,8 @@ func (r *recovery) readCatalogue() error {
 	return err
 }
 
-// checkFile holds a segment's file against what the catalogue says of it. A file that lost its end is still good for
-// what it has.
+// checkFile holds a segment's file against what the catalogue says of it. A file that lost its end is still good for what
+// it has. Whether the loss is one turns out when the log has been read: it may say that the segment was dropped.
 func (r *recovery) checkFile(g *segmentLog) error {
 	extent := *g.flushed.Load()
 	if extent.Pos == 0 {
@@ -156,6 +158,9 @@ func (r *recovery) checkFile(g *segmentLog) error {
 	}
 	info, err := r.o.FS.Stat(r.path(g) + segment.LogSuffix)
 	if err == nil && info.Size >= extent.Pos {
+		if g.finished && info.Size > extent.Pos {
+			r.flusher.trims = append(r.flusher.trims, g)
+		}
 		return nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -169,20 +174,10 @@ func (r *recovery) checkFile(g *segmentLog) error {
 	if !errors.As(err, &d) {
 		return err
 	}
-	g.reset(d.Intact, min(g.commit.Load(), d.Intact.End), g.sealed.Load())
-	r.damage(g, d.Intact.End, err.Error())
+	g.reset(d.Intact, g.commit.Load(), g.sealed.Load())
+	g.damaged, g.intact = true, d.Intact.End
+	r.suspects[g] = append(r.suspects[g], err)
 	return nil
-}
-
-// damage notes that this copy of the segment ends at intact, whatever it once had.
-func (r *recovery) damage(g *segmentLog, intact int64, detail string) {
-	r.dirtied = true
-	if g.damaged && g.intact <= intact {
-		return
-	}
-	g.damaged, g.intact = true, intact
-	r.recovery.Damaged = append(r.recovery.Damaged, g.spec.Segment)
-	r.event(Event{Kind: EventDamage, Ref: g.spec.Ref, Segment: g.spec.Segment, Path: r.path(g), Detail: detail})
 }
 
 // loadState reads the state of an active segment's producers; a sealed one's is read when it is asked for.
@@ -193,14 +188,10 @@ func (r *recovery) loadState(g *segmentLog) error {
 	st, err := r.readState(g)
 	if errors.Is(err, base.CodeCorruptData) || errors.Is(err, fs.ErrNotExist) {
 		// Better no memory than a wrong one: who is not known gets UnknownProducer, never a duplicate.
-		r.event(Event{Kind: EventDamage, Ref: g.spec.Ref, Segment: g.spec.Segment, Path: r.path(g) + stateSuffix, Detail: err.Error()})
-		if !errors.Is(err, fs.ErrNotExist) {
-			if err := r.quarantine(r.path(g) + stateSuffix); err != nil {
-				return err
-			}
-		}
-		st, err = rangestate.NewForgetful(), nil
-		g.stateDirty, r.dirtied = true, true
+		r.suspects[g] = append(r.suspects[g], err)
+		r.forgot[g] = !errors.Is(err, fs.ErrNotExist)
+		g.state, g.stateDirty = rangestate.NewForgetful(), true
+		return nil
 	}
 	g.state = st
 	return err
@@ -301,11 +292,9 @@ func (r *recovery) replayBatch(payload []byte) (ok bool, err error) {
 	case g.sealed.Load() >= 0 && h.BaseOffset >= g.sealed.Load(), h.BaseOffset < g.appended:
 		return true, nil // void, or in the file already
 	case g.damaged:
-		return true, r.salvage(g, batch)
+		r.homeless[g] = append(r.homeless[g], append([]byte(nil), batch...))
+		return true, nil
 	case h.BaseOffset > g.appended || h.Epoch != int32(g.spec.Epoch):
-		if _, known := r.gaps[g]; !known {
-			r.gaps[g] = g.appended
-		}
 		r.recovery.Void++
 		return true, nil
 	}
@@ -331,10 +320,19 @@ func (r *recovery) retake(g *segmentLog, rec batchRecord, h header.Header, bytes
 	r.enqueue(g)
 }
 
-// judgeDamage decides what a stretch of the log that cannot be read means. Any segment that could take appends then may
-// have lost its last batches, and one that was listed then may be missing altogether. Without such a stretch, batches
-// that do not follow are of a segment that lost one to a full disk: never acked, void.
-func (r *recovery) judgeDamage() {
+// judgeDamage decides what it means that something is not there.
+func (r *recovery) judgeDamage() error {
+	for g, causes := range r.suspects {
+		if g.dropped {
+			continue // its files were to be removed anyway
+		}
+		if err := r.convict(g, errors.Join(causes...)); err != nil {
+			return err
+		}
+	}
+	// Any segment that could take appends while the log was written that cannot be read may have lost its last batches, and
+	// one that was listed then may be missing altogether. Without such a stretch, batches that do not follow are of a
+	// segment that lost one to a full disk: never acked, void.
 	for _, d := range r.recovery.WAL.Damage {
 		r.event(Event{Kind: EventDamage, Path: filepath.Join(r.file(walName), filepath.Base(d.File)), Detail: d.Detail})
 		if uint64(d.End) <= r.included || d.LSN == d.End {
@@ -343,20 +341,46 @@ func (r *recovery) judgeDamage() {
 		r.lossy, r.dirtied = true, true
 		for _, g := range r.allSegments() {
 			whole := g.sealed.Load() >= 0 && g.durable.Load() >= g.sealed.Load()
-			if !whole && r.openedAt[g] <= d.End {
-				r.damage(g, g.durable.Load(), "the log lost records of this time: "+d.Detail)
+			if !whole && !g.damaged && r.openedAt[g] <= d.End {
+				g.damaged, g.intact = true, g.durable.Load()
+				r.reportDamage(g, "the log lost records of this time: "+d.Detail)
 			}
 		}
 	}
+	return nil
+}
+
+// convict deals with a segment whose files are not what they were: what is left of them is kept, the bad ones and the
+// batches that have lost their place are put aside.
+func (r *recovery) convict(g *segmentLog, cause error) error {
+	r.reportDamage(g, cause.Error())
+	if r.forgot[g] {
+		if err := r.quarantine(r.path(g) + stateSuffix); err != nil {
+			return err
+		}
+	}
+	return r.salvage(g, r.homeless[g])
+}
+
+// reportDamage says that this copy has lost something. The next start finds it in the catalogue.
+func (r *recovery) reportDamage(g *segmentLog, detail string) {
+	r.dirtied = true
+	r.recovery.Damaged = append(r.recovery.Damaged, g.spec.Segment)
+	r.event(Event{Kind: EventDamage, Ref: g.spec.Ref, Segment: g.spec.Segment, Path: r.path(g), Detail: detail})
 }
 
 // settle makes every segment's figures agree with what was found.
 func (r *recovery) settle() {
 	for _, g := range r.allSegments() {
 		g.rng.mu.Lock()
+		end := g.sealed.Load()
+		if end >= 0 { // the catalogue may know of a seal and of a file that was not cut yet
+			g.durable.Store(min(end, g.durable.Load()))
+			g.appended = min(end, g.appended)
+		}
 		commit := min(g.commit.Load(), g.provable())
-		if e := g.sealed.Load(); e >= 0 {
-			commit = min(e, g.provable())
+		if end >= 0 {
+			commit = g.provable()
 		}
 		g.commit.Store(max(commit, g.spec.Base))
 		if g.state != nil {
