@@ -28,7 +28,7 @@ type letters struct {
 	segments map[base.SegmentID]base.RangeRef // to be told anew, to whoever holds them
 	trims    map[base.RangeRef][]base.Replica
 	deletes  map[base.TopicID]bool
-	topics   map[base.TopicID]bool // settings or segments changed: every active segment is told, retention looked at
+	topics   map[base.TopicID]bool // created (true) or altered: every active segment is told, retention looked at
 	touched  map[base.TopicID]bool // segments changed: retention looked at
 	asks     []*ask
 	told     []told
@@ -81,8 +81,10 @@ func (b *inbox) note(events []meta.Event) {
 func (l *letters) file(e *meta.Event) {
 	ref := base.RangeRef{Topic: e.Topic, Range: e.Range}
 	switch e.Type {
-	case meta.EventTopicCreated, meta.EventTopicAltered:
+	case meta.EventTopicCreated:
 		put(&l.topics, e.Topic, true)
+	case meta.EventTopicAltered:
+		put(&l.topics, e.Topic, l.topics[e.Topic])
 	case meta.EventSegmentSealed:
 		put(&l.segments, e.Segment, ref)
 		put(&l.segments, e.Next, ref)

@@ -22,7 +22,7 @@ type loop struct {
 	inbox  *inbox
 
 	outboxes map[base.NodeID]*outbox
-	untold   map[base.SegmentID]int // replicas that have not confirmed a segment as it is now
+	unopened map[base.SegmentID]bool // active segments that no replica has confirmed yet
 	agenda   agenda
 	recover  recoveries
 	asks     map[base.SegmentID][]*ask // answered when the segment is sealed, or cannot be for now
@@ -32,7 +32,7 @@ type loop struct {
 
 func newLoop(c *Coord, shard base.ShardID) *loop {
 	l := &loop{
-		coord: c, shard: shard, outboxes: make(map[base.NodeID]*outbox), untold: make(map[base.SegmentID]int),
+		coord: c, shard: shard, outboxes: make(map[base.NodeID]*outbox), unopened: make(map[base.SegmentID]bool),
 		asks: make(map[base.SegmentID][]*ask), agenda: newAgenda(),
 	}
 	l.ctx, l.cancel = context.WithCancelCause(c.ctx)
@@ -138,7 +138,7 @@ func (l *loop) scan(s *meta.State) []base.TopicID {
 		for _, r := range t.Ranges {
 			ref := base.RangeRef{Topic: t.ID, Range: r.ID}
 			for _, seg := range r.Segments {
-				l.file(ref, seg, background)
+				l.file(ref, seg, true, background)
 			}
 			if r.TrimmedTo > 0 && len(r.Segments) > 0 {
 				l.fileTrim(ref, r.Segments[len(r.Segments)-1].Replicas, background)
@@ -155,10 +155,10 @@ func (l *loop) scan(s *meta.State) []base.TopicID {
 func (l *loop) changed(s *meta.State, in letters) {
 	for id, ref := range in.segments {
 		if seg := find(s, ref, id); seg != nil {
-			l.file(ref, seg, urgent)
+			l.file(ref, seg, true, urgent)
 		}
 	}
-	for id := range in.topics {
+	for id, created := range in.topics {
 		t := s.Topic(id)
 		if t == nil {
 			continue
@@ -166,7 +166,7 @@ func (l *loop) changed(s *meta.State, in letters) {
 		l.schedule(t)
 		for _, r := range t.Ranges {
 			if seg := r.Active(); seg != nil {
-				l.file(base.RangeRef{Topic: id, Range: r.ID}, seg, urgent)
+				l.file(base.RangeRef{Topic: id, Range: r.ID}, seg, created, urgent)
 			}
 		}
 	}
@@ -207,7 +207,7 @@ const maxDue = 1024
 func (l *loop) plan(now time.Time) {
 	in := planner.Input{
 		NowMs: now.UnixMilli(), View: l.coord.o.View(), Rand: newRand(),
-		Opened: func(id base.SegmentID) bool { return l.untold[id] == 0 },
+		Opened: func(id base.SegmentID) bool { return !l.unopened[id] },
 		Due:    l.agenda.due(now.UnixMilli(), maxDue),
 	}
 	for _, asks := range l.asks {

@@ -63,28 +63,15 @@ func (l *loop) outbox(node base.NodeID) *outbox {
 	return b
 }
 
-// file puts a segment into the outboxes of its replicas.
-func (l *loop) file(ref base.RangeRef, seg *meta.Segment, on lane) {
+// file puts a segment into the outboxes of its replicas. An active one that is fresh (opened just now, or new to this
+// loop) counts as open once one of them has confirmed it.
+func (l *loop) file(ref base.RangeRef, seg *meta.Segment, fresh bool, on lane) {
+	if fresh && seg.State == base.StateActive {
+		l.unopened[seg.ID] = true
+	}
 	for _, r := range seg.Replicas {
-		b := l.outbox(r.Node)
-		if !b.holds(seg.ID) {
-			l.untold[seg.ID]++
-		}
-		put(&b.lanes[on].waiting.segments, seg.ID, ref)
+		put(&l.outbox(r.Node).lanes[on].waiting.segments, seg.ID, ref)
 	}
-}
-
-// holds reports whether the segment is in the outbox already.
-func (b *outbox) holds(id base.SegmentID) bool {
-	for i := range b.lanes {
-		if _, ok := b.lanes[i].waiting.segments[id]; ok {
-			return true
-		}
-		if _, ok := b.lanes[i].flying.segments[id]; ok {
-			return true
-		}
-	}
-	return false
 }
 
 func (l *loop) fileTrim(ref base.RangeRef, holders []base.Replica, on lane) {
@@ -210,7 +197,7 @@ func (l *loop) orders(b *outbox, set *orderSet) (meta.Orders, error) {
 	}
 	for _, id := range vanished {
 		delete(set.segments, id)
-		l.confirmed(b, id)
+		delete(l.unopened, id)
 	}
 	// In the order in which they were opened: a node seals what came before an active segment when it is told of that.
 	slices.SortFunc(o.Assignments, func(x, y meta.Assignment) int {
@@ -220,16 +207,6 @@ func (l *loop) orders(b *outbox, set *orderSet) (meta.Orders, error) {
 		return slices.Compare(x.Ref.Topic[:], y.Ref.Topic[:])
 	})
 	return o, nil
-}
-
-// confirmed counts down who has not confirmed a segment, unless it was filed again meanwhile.
-func (l *loop) confirmed(b *outbox, id base.SegmentID) {
-	if b.holds(id) {
-		return
-	}
-	if l.untold[id]--; l.untold[id] <= 0 {
-		delete(l.untold, id)
-	}
 }
 
 // told is a node's answer to one message.
@@ -273,7 +250,7 @@ func (l *loop) onConfirmation(b *outbox, p *pile, c *meta.Confirmation, asg *met
 			return
 		}
 		delete(p.flying.segments, c.Segment)
-		l.confirmed(b, c.Segment)
+		delete(l.unopened, c.Segment)
 		if c.Status == meta.StatusFenced {
 			l.recover.found(asg, c.Empty, now)
 		}

@@ -1,0 +1,231 @@
+package coord
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/keyspace"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/topology"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a shard, its nodes and a Coord around them, in one process and without a disk.
+type world struct {
+	t     testing.TB
+	coord *Coord
+	self  base.Replica
+
+	mu       sync.Mutex
+	state    *meta.State
+	index    uint64
+	log      []meta.Command
+	refuse   error // Propose and View fail with it
+	view     topology.View
+	views    int
+	node     *fakeNode
+	proposed map[string]int
+}
+
+// fakeNode is the data plane of a node: what it holds, and how it answers.
+type fakeNode struct {
+	mu       sync.Mutex
+	held     map[base.SegmentID]meta.Assignment
+	trims    map[base.RangeRef]int64
+	deleted  map[base.TopicID]bool
+	previous map[base.SegmentID]int64 // led before the last start, with what its log holds
+	fenced   map[base.SegmentID]bool
+	tells    int
+	orders   int
+	largest  int
+	fail     error
+	slow     time.Duration
+	refuse   map[base.SegmentID]bool
+}
+
+
+func newWorld(t testing.TB) *world {
+	w := &world{
+		t: t, self: base.Replica{Node: "n1", Disk: base.DiskID{1}}, state: meta.New(base.RootShard, 1), proposed: map[string]int{},
+		node: &fakeNode{
+			held: map[base.SegmentID]meta.Assignment{}, trims: map[base.RangeRef]int64{}, deleted: map[base.TopicID]bool{},
+			previous: map[base.SegmentID]int64{}, fenced: map[base.SegmentID]bool{}, refuse: map[base.SegmentID]bool{},
+		},
+	}
+	w.view = topology.Reduce(w.view, topology.Event{Seen: &topology.Seen{ID: "n1", Disk: w.self.Disk, Boot: 1, Admitted: true}})
+	w.coord = w.newCoord()
+	return w
+}
+
+func (w *world) newCoord() *Coord {
+	return New(Options{
+		Shards: w, Nodes: w, View: func() topology.View {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.view
+		},
+	})
+}
+
+func (w *world) ShardOf(string) base.ShardID { return base.RootShard }
+
+func (w *world) Propose(_ context.Context, shard base.ShardID, cmd meta.Command) (meta.Result, error) {
+	time.Sleep(time.Millisecond) // the disk
+	w.mu.Lock()
+	if w.refuse != nil {
+		defer w.mu.Unlock()
+		return meta.Result{}, w.refuse
+	}
+	w.index++
+	w.log = append(w.log, cmd)
+	if cmd.TimeMs == 0 {
+		cmd.TimeMs = time.Now().UnixMilli()
+	}
+	r, events := w.state.Apply(w.index, cmd)
+	var err error
+	if w.index%97 == 0 { // it looks at everything
+		err = w.state.Check()
+	}
+	w.mu.Unlock()
+	require.NoError(w.t, err)
+	if len(events) > 0 {
+		w.coord.Applied(shard, events)
+	}
+	return r, nil
+}
+
+func (w *world) View(_ context.Context, _ base.ShardID, fn func(*meta.State) error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.views++
+	if w.refuse != nil {
+		return w.refuse
+	}
+	return fn(w.state)
+}
+
+func (w *world) Tell(ctx context.Context, node base.NodeID, orders meta.Orders) ([]meta.Confirmation, error) {
+	if node != w.self.Node {
+		return nil, base.Errorf(base.CodeUnreachable, "tell", "node %s is not there", node)
+	}
+	n := w.node
+	n.mu.Lock()
+	slow := n.slow
+	n.mu.Unlock()
+	if slow > 0 {
+		select {
+		case <-time.After(slow):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tells++
+	n.orders += orders.Len()
+	n.largest = max(n.largest, orders.Len())
+	if n.fail != nil {
+		return nil, n.fail
+	}
+	var answers []meta.Confirmation
+	for _, a := range orders.Assignments {
+		answers = append(answers, n.assign(a))
+	}
+	for _, t := range orders.Trims {
+		n.trims[t.Ref] = t.Earliest
+		answers = append(answers, meta.Confirmation{Kind: meta.ConfirmTrim, Status: meta.StatusHeld, Ref: t.Ref, Version: t.Version, Offset: t.Earliest})
+	}
+	for _, id := range orders.Deletes {
+		n.deleted[id] = true
+		answers = append(answers, meta.Confirmation{Kind: meta.ConfirmDelete, Status: meta.StatusHeld, Ref: base.RangeRef{Topic: id}})
+	}
+	return answers, nil
+}
+
+func (n *fakeNode) assign(a meta.Assignment) meta.Confirmation {
+	c := meta.Confirmation{Kind: meta.ConfirmSegment, Status: meta.StatusHeld, Ref: a.Ref, Segment: a.Segment, Version: a.Version}
+	if n.refuse[a.Segment] {
+		c.Status, c.Message = meta.StatusFailed, "not now"
+		return c
+	}
+	if end, ok := n.previous[a.Segment]; ok && a.State == base.StateActive {
+		c.Status, c.Empty = meta.StatusFenced, end == a.Base
+		return c
+	}
+	if old, ok := n.held[a.Segment]; !ok || old.Version <= a.Version {
+		n.held[a.Segment] = a
+	}
+	return c
+}
+
+func (w *world) Fence(_ context.Context, node base.NodeID, requests []meta.FenceRequest) ([]meta.FenceAnswer, error) {
+	if node != w.self.Node {
+		return nil, base.Errorf(base.CodeUnreachable, "fence", "node %s is not there", node)
+	}
+	n := w.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var answers []meta.FenceAnswer
+	for _, r := range requests {
+		end, ok := n.previous[r.Segment]
+		if !ok {
+			end = r.Base
+		}
+		n.fenced[r.Segment] = true
+		answers = append(answers, meta.FenceAnswer{Segment: r.Segment, Replica: w.self, Kind: meta.Extent, End: end, Bytes: 10 * end, LastAppendMs: 1})
+	}
+	return answers, nil
+}
+
+func (w *world) lead() { w.coord.Lead(base.RootShard, true) }
+
+// create makes a topic through the Coord.
+func (w *world) create(name string, config base.TopicConfig, ranges int) *meta.Topic {
+	r, _, err := w.coord.CreateTopic(context.Background(), TopicRequest{Name: name, Config: config, Spans: keyspace.Tile(ranges)})
+	require.NoError(w.t, err)
+	return r.Topic
+}
+
+func (w *world) topic(name string) *meta.Topic {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state.TopicByName(name)
+}
+
+// holds is the node's idea of a segment.
+func (w *world) holds(id base.SegmentID) (meta.Assignment, bool) {
+	w.node.mu.Lock()
+	defer w.node.mu.Unlock()
+	a, ok := w.node.held[id]
+	return a, ok
+}
+
+func (w *world) rollRequest(t *meta.Topic, end int64) RollRequest {
+	active := w.topic(t.Name).Ranges[0].Active()
+	return RollRequest{
+		Ref: base.RangeRef{Topic: t.ID, Range: 1}, Segment: active.ID, Epoch: active.Epoch, End: end, Cause: base.CauseAge,
+		Bytes: 100, LastAppendMs: time.Now().UnixMilli(),
+	}
+}
+
+func (w *world) commands(pick func(*meta.Command) bool) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for i := range w.log {
+		if pick(&w.log[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+func topicName(i int) string { return fmt.Sprintf("topic-%05d", i) }
