@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,7 @@ type app struct {
 	io    *term.IOStreams
 	flags globalFlags
 	set   settings
-	began time.Time
+	path  string // of the command, for hints
 
 	// outputFlag is -o as found in the raw arguments, for errors that come before flags are parsed.
 	outputFlag string
@@ -42,6 +41,7 @@ const (
 
 // prepare settles everything between parsing and running: settings, colour, and what the command may do.
 func (a *app) prepare(cmd *cobra.Command) error {
+	a.path = cmd.CommandPath()
 	set, err := a.resolve(cmd.Flags())
 	if err != nil {
 		return err

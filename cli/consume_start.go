@@ -133,6 +133,10 @@ func (o *consumeOptions) plan(ctx context.Context, admin offsetFinder) (consumeP
 	}
 	p.options = []sdk.ConsumerOption{sdk.WithTopics(o.topic), sdk.WithStart(start)}
 	if len(o.ranges) > 0 {
+		// A range that does not exist would be read as an empty one.
+		if _, err := o.positions(ctx, admin, sdk.Earliest()); err != nil {
+			return p, err
+		}
 		p.options = append(p.options, sdk.WithRanges(o.topic, o.ranges...))
 	}
 	if !o.follow || o.until.latest {
@@ -160,9 +164,7 @@ func (o *consumeOptions) resolveStart(ctx context.Context, admin offsetFinder) (
 		return sdk.Latest(), nil
 	case startTime:
 		return sdk.AtTime(o.start.time), nil
-	case startRange:
-		return sdk.AtOffset(o.start.at.Range, o.start.at.Offset), nil
-	case startOffset, startAfter, startBefore:
+	case startOffset, startAfter, startBefore, startRange:
 	}
 	first, err := o.positions(ctx, admin, sdk.Earliest())
 	if err != nil {
@@ -176,23 +178,37 @@ func (o *consumeOptions) resolveStart(ctx context.Context, admin offsetFinder) (
 	for _, p := range ends {
 		end[p.Range] = p.Offset
 	}
+	at := make([]sdk.Position, len(first))
 	for i, p := range first {
-		switch o.start.kind {
-		case startAfter:
-			first[i].Offset = min(p.Offset+o.start.n, end[p.Range])
-		case startBefore:
-			first[i].Offset = max(p.Offset, end[p.Range]-o.start.n)
-		default:
-			// One range: the offset is meant exactly, and the broker says so if it is not there. Several ranges
-			// have offsets of their own, so each starts as near to it as it can.
-			if len(first) > 1 {
-				first[i].Offset = min(max(p.Offset, o.start.n), end[p.Range])
-			} else {
-				first[i].Offset = o.start.n
-			}
+		if at[i], err = o.start.within(p, end[p.Range], len(first) == 1); err != nil {
+			return nil, err
 		}
 	}
-	return sdk.AtPositions(first...), nil
+	return sdk.AtPositions(at...), nil
+}
+
+// within is where to start in a range that holds [first, end). A plain offset is meant exactly when there is one
+// range; of several, which have offsets of their own, each starts as near to it as it can.
+func (s startForm) within(first sdk.Position, end int64, alone bool) (sdk.Position, error) {
+	at := first
+	switch s.kind {
+	case startAfter:
+		at.Offset = min(first.Offset+s.n, end)
+		return at, nil
+	case startBefore:
+		at.Offset = max(first.Offset, end-s.n)
+		return at, nil
+	case startRange:
+		at.Offset = s.at.Offset
+	default:
+		if at.Offset = s.n; !alone {
+			at.Offset = min(max(first.Offset, s.n), end)
+		}
+	}
+	if at.Offset < first.Offset || at.Offset > end {
+		return at, errorf(sdk.CodeOffsetOutOfRange, "offset %d is not in range %s, which holds offsets from %d to below %d", at.Offset, at.Range, first.Offset, end)
+	}
+	return at, nil
 }
 
 // positions asks for the ranges that are read.

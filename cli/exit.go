@@ -132,10 +132,7 @@ func describe(err error) report {
 func (r *report) fromError(e *sdk.Error) {
 	info := e.Code.Info()
 	r.Code, r.Exit, r.Retryable = info.Name, int(info.Exit), info.Retryable
-	r.Message, r.Hint, r.Outcome = e.Msg, e.HintText(), e.Outcome.String()
-	if r.Message == "" {
-		r.Message = info.Summary
-	}
+	r.Message, r.Hint, r.Outcome = rootMessage(e), e.HintText(), e.Outcome.String()
 	// A deadline that passed before anything was sent is a broker that could not be reached.
 	if e.Code == sdk.CodeTimeout && e.Outcome == sdk.OutcomeNotApplied {
 		r.Exit = ExitUnreachable
@@ -150,6 +147,21 @@ func (r *report) fromError(e *sdk.Error) {
 	if !e.RequestID.IsZero() {
 		r.RequestID = e.RequestID.String()
 	}
+}
+
+// rootMessage is that of the innermost error: what happened, without the trail of who was doing what.
+func rootMessage(e *sdk.Error) string {
+	for {
+		var inner *sdk.Error
+		if e.Err == nil || !errors.As(e.Err, &inner) {
+			break
+		}
+		e = inner
+	}
+	if e.Msg == "" {
+		return e.Code.Info().Summary
+	}
+	return e.Msg
 }
 
 // errorf is an error of this process: nothing was sent.

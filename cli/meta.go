@@ -200,7 +200,7 @@ func (s *Session) metaHistory(streams *term.IOStreams, args []string) error {
 
 // adopt makes the global flags given beside a batch or the prompt hold for each of its lines.
 func (s *Session) adopt(root *cobra.Command) {
-	root.PersistentFlags().Visit(func(f *pflag.Flag) {
+	root.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
 		case "context":
 			name := f.Value.String()

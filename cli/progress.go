@@ -17,11 +17,10 @@ type progress struct {
 
 // startProgress begins drawing, if stderr is a terminal and -q is not given. stop must be called.
 func (a *app) startProgress(line func(elapsed time.Duration) string) *progress {
-	p := &progress{quit: make(chan struct{}), done: make(chan struct{})}
 	if !a.io.IsErrTTY() || a.flags.quiet {
-		close(p.done)
-		return p
+		return noProgress()
 	}
+	p := &progress{quit: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
 		start := a.Now()
@@ -42,6 +41,13 @@ func (a *app) startProgress(line func(elapsed time.Duration) string) *progress {
 			}
 		}
 	}()
+	return p
+}
+
+// noProgress draws nothing.
+func noProgress() *progress {
+	p := &progress{quit: make(chan struct{}), done: make(chan struct{})}
+	close(p.done)
 	return p
 }
 

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -22,15 +21,10 @@ type recordSource interface {
 	next() (sdk.Record, error)
 }
 
-// inputError says which record of the input is at fault.
-type inputError struct {
-	record int64
-	err    error
-}
+// inputError is about one record of the input. Its error names the record.
+type inputError struct{ err error }
 
-func (e *inputError) Error() string {
-	return fmt.Sprintf("record %d: %s", e.record, describe(e.err).Message)
-}
+func (e *inputError) Error() string { return e.err.Error() }
 func (e *inputError) Unwrap() error { return e.err }
 
 // source chooses how records come: made from the template, or read from stdin.
@@ -106,7 +100,7 @@ func (s *parsedSource) next() (sdk.Record, error) {
 		}
 		r, err := s.parse(text)
 		if err != nil {
-			return r, &inputError{s.n, err}
+			return r, &inputError{usagef("record %d: %s", s.n, describe(err).Message)}
 		}
 		return r, nil
 	}

@@ -58,7 +58,10 @@ func runPublishMany(ctx context.Context, o *publishOptions, client publishClient
 		}
 	}
 	start := o.Now()
-	progress := o.startProgress(b.progressLine)
+	progress := noProgress()
+	if !o.io.IsInTTY() || o.count > 0 { // a terminal that is being typed into is not drawn on
+		progress = o.startProgress(b.progressLine)
+	}
 	readErr := b.feed(ctx, p, src)
 	flushErr := b.finish(ctx, p)
 	progress.stop()

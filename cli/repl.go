@@ -265,6 +265,8 @@ func (r *repl) runOne(ctx context.Context, l script.Line) error {
 		defer close(watched)
 		select {
 		case <-signals:
+			// The terminal has echoed ^C where the command was about to write.
+			fprintf(r.IO.Err, "\r\x1b[K")
 			cancel(quiet{signalled{syscall.SIGINT}})
 		case <-ctx.Done():
 		}

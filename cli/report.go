@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/sdk"
 )
 
 // report prints an error on stderr: for people what, facts and hint; for programs one line of JSON. What the
@@ -15,6 +16,9 @@ func (a *app) report(err error) {
 		return
 	}
 	r := describe(err)
+	if a.path != "" && r.Hint == sdk.CodeInvalidArgument.Info().Hint {
+		r.Hint = "see: " + a.path + " --help"
+	}
 	if a.wantsJSON() {
 		doc, jsonErr := json.Marshal(struct {
 			Error report `json:"error"`

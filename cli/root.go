@@ -23,7 +23,7 @@ func NewRoot(s *Session) *cobra.Command {
 
 func newTree(s *Session, streams *term.IOStreams) (*cobra.Command, *app) {
 	own := *streams
-	a := &app{Session: s, io: &own, began: s.Now()}
+	a := &app{Session: s, io: &own}
 	root := &cobra.Command{
 		Use:           program,
 		Short:         "Talk to a zero-controller log",
@@ -81,7 +81,15 @@ func commands(a *app) []*cobra.Command {
 		newExplainCommand(a),
 		newSchemaCommand(a),
 		newRunCommand(a),
+		hidden(newTopicListCommand(a, "topics [glob]")),
+		hidden(newClusterStatusCommand(a, "status")),
 	}
+}
+
+// hidden is for a short form that help does not list.
+func hidden(cmd *cobra.Command) *cobra.Command {
+	cmd.Hidden = true
+	return cmd
 }
 
 // newGroup makes a noun: a command that only holds verbs. cobra by itself prints help and exits 0 for an unknown

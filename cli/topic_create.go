@@ -170,7 +170,7 @@ func flagValueError(flag string, err error) error {
 	var e *sdk.Error
 	if errors.As(err, &e) {
 		w := *e
-		w.Msg = "--" + flag + ": " + e.Msg
+		w.Msg, w.Err = "--"+flag+": "+rootMessage(e), nil
 		return &w
 	}
 	return usagef("--%s: %v", flag, err)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -174,7 +175,13 @@ func (o *topicDeleteOptions) confirm(ctx context.Context, plan []deletedTopic, d
 	if doomed > 1 {
 		name = plural(int64(doomed), "topic")
 	}
-	return o.confirmL2(ctx, name, func(p *term.Page) { p.Table(plan) }, "the data is deleted for good")
+	shown := slices.Clone(plan)
+	for i := range shown {
+		if shown[i].Result == "" {
+			shown[i].Result = "to delete"
+		}
+	}
+	return o.confirmL2(ctx, name, func(p *term.Page) { p.Table(shown) }, "the data is deleted for good")
 }
 
 // apply deletes topic by topic, each against the version its plan was made from.

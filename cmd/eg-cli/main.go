@@ -10,10 +10,10 @@ import (
 	"github.com/eastguard/eastguard/internal/term"
 )
 
-// version is set by the linker: -X main.version=…
-var version = "dev"
+// release is set when a release is built: -ldflags "-X main.release=1.2.3".
+var release = "0.1.0-dev"
 
 func main() {
-	deps := cli.Deps{IO: term.System(os.Getenv), Getenv: os.Getenv, Version: version}
+	deps := cli.Deps{IO: term.System(os.Getenv), Getenv: os.Getenv, Version: release}
 	os.Exit(cli.Main(context.Background(), deps, os.Args[1:]))
 }

@@ -57,16 +57,16 @@ func (q *Query) Run(v any, emit func(any) error) error {
 	}
 }
 
-// Truthy reports whether the expression's first result is neither false nor null.
+// Truthy reports whether the expression's first result is neither false nor null. An expression that fails on v,
+// because a field is a number here and an object there, is not true of it.
 func (q *Query) Truthy(v any) (bool, error) {
-	truth, seen := false, false
-	err := q.Run(v, func(result any) error {
-		if !seen {
-			seen, truth = true, result != nil && result != false
-		}
-		return nil
-	})
-	return truth, err
+	doc, err := generic(v)
+	if err != nil {
+		return false, err
+	}
+	result, ok := q.code.Run(doc).Next()
+	_, failed := result.(error)
+	return ok && !failed && result != nil && result != false, nil
 }
 
 // generic is v as encoding/json would give it back. Numbers keep all their digits, because offsets beyond 2^53
