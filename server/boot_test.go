@@ -97,7 +97,8 @@ func TestCloseTwiceAndWithoutStart(t *testing.T) {
 func TestDiskFailureIsFatal(t *testing.T) {
 	mem := vfs.NewMem()
 	fault := vfs.NewFault(mem)
-	n := start(t, fault)
+	n := &node{t: t, fs: fault, cfg: testConfig()}
+	n.boot()
 	ref := n.create("t", base.TopicConfig{})
 	n.mustProduce(ref, "a")
 	fault.Add(vfs.Rule{Ops: vfs.OpSyncs, Path: "/data/wal/*", Err: errors.New("i/o error")})
@@ -105,6 +106,8 @@ func TestDiskFailureIsFatal(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, base.Unknown, base.OutcomeOf(err), "%v", err)
 	require.Error(t, <-n.Fatal())
+	require.NoError(t, n.conn.Close())
+	require.Error(t, n.Close(), "the process would have exited by now; a close says why it was not clean")
 }
 
 func TestErrorsSayWhatToDo(t *testing.T) {

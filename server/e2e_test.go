@@ -198,7 +198,7 @@ func TestLongPoll(t *testing.T) {
 	eventually(t, func() bool { return n.parked.len() == 0 })
 
 	last := poll(func(r *wire.FetchRequest) { r.Ranges[0].Offset = 3 })
-	n.stop()
+	require.NoError(t, n.Server.Close())
 	require.Equal(t, base.CodeOK, (<-last).Code, "woken by shutdown, with what there is")
 	n.boot()
 }

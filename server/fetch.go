@@ -110,6 +110,11 @@ func (f *fetch) readRange(q *wire.FetchRange, a *answer, budget int) wire.FetchR
 			f.refuse(&result, q, err, a)
 			return result
 		}
+		if got.Bytes > room && a.bytes > 0 { // the store gives one batch in any case; this one is for the next answer
+			got.Release()
+			a.news = true
+			return result
+		}
 		result.Commit, result.Earliest, result.Segment = got.Commit, got.Earliest, got.Segment
 		if got.Commit < q.SeenCommit && !got.Sealed && got.Next >= got.Commit {
 			// Monotonic reads: this client has been told of a higher commit, by another replica or by this one before

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand"
 	"testing"
 	"time"
 
@@ -100,7 +101,7 @@ func (n *node) restart() {
 // crash starts another broker on what a power failure would have left of the disk, and stops this one.
 func (n *node) crash(mem *vfs.Mem) {
 	n.t.Helper()
-	left := mem.CrashClone(nil, 0)
+	left := mem.CrashClone(rand.New(rand.NewSource(1)), 0.5)
 	n.stop()
 	n.fs = left
 	n.boot()
@@ -142,7 +143,7 @@ func (n *node) create(name string, c base.TopicConfig) base.RangeRef {
 func makeBatch(t testing.TB, producer int64, seq int32, values ...string) []byte {
 	b := record.NewBuilder(header.None, 0)
 	for _, v := range values {
-		b.Append(record.Record{Key: []byte("k"), Value: []byte(v), TimestampMs: 1})
+		b.Append(record.Record{Key: []byte("k"), Value: []byte(v), TimestampMs: time.Now().UnixMilli()})
 	}
 	out, err := b.Build(nil, producer, 0, seq)
 	require.NoError(t, err)
