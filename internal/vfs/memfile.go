@@ -63,7 +63,7 @@ func (im *image) readAt(b []byte, off int64) (int, error) {
 // share freezes every page, so that a copy of the image is a copy of its pointers.
 func (im *image) share() image {
 	for _, p := range im.pages {
-		if p != nil {
+		if p != nil && !p.shared { // one that is shared already belongs to other file systems too: no write
 			p.shared = true
 		}
 	}
@@ -144,7 +144,7 @@ func (n *node) truncate(size int64) {
 func (n *node) sync() {
 	for i := range n.dirty {
 		p := n.now.page(i)
-		if p != nil {
+		if p != nil && !p.shared { // one that is shared already belongs to other file systems too: no write
 			p.shared = true
 		}
 		if p != nil || i < len(n.synced.pages) {
