@@ -53,9 +53,16 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 		require.ErrorIs(t, err, CodeInvalidArgument)
 	}
 	for _, opts := range [][]ProducerOption{
-		{WithLinger(-1)}, {WithMaxBatchBytes(0)}, {WithMaxBatchRecords(0)}, {WithMaxInFlight(6)}, {WithMaxInFlight(-1)},
-		{WithBufferBytes(0)}, {WithDeliveryTimeout(0)}, {WithCompression(2)},
-		{WithIdempotence(false), WithMaxInFlight(2)}, {WithIdempotence(false), WithProducerName("p")},
+		{WithLinger(-1)},
+		{WithMaxBatchBytes(0)},
+		{WithMaxBatchRecords(0)},
+		{WithMaxInFlight(6)},
+		{WithMaxInFlight(-1)},
+		{WithBufferBytes(0)},
+		{WithDeliveryTimeout(0)},
+		{WithCompression(2)},
+		{WithIdempotence(false), WithMaxInFlight(2)},
+		{WithIdempotence(false), WithProducerName("p")},
 	} {
 		_, err := cl.NewProducer("t", opts...)
 		require.ErrorIs(t, err, CodeInvalidArgument)
@@ -64,9 +71,18 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 	require.ErrorIs(t, err, CodeInvalidTopicName)
 	one := WithTopics("t")
 	for _, opts := range [][]ConsumerOption{
-		{}, {WithTopics("")}, {one, one}, {one, WithFetchMaxBytes(0)}, {one, WithRangeMaxBytes(0)}, {one, WithPrefetchBytes(0)},
-		{one, WithMaxWait(-1)}, {one, WithMaxPollRecords(0)}, {one, WithReset(9)}, {one, WithRanges("u", 1)},
-		{one, WithStart(AtOffset(1, -1))}, {one, WithStart(AtPositions(Position{Topic: "u", Range: 1}))},
+		{},
+		{WithTopics("")},
+		{one, one},
+		{one, WithFetchMaxBytes(0)},
+		{one, WithRangeMaxBytes(0)},
+		{one, WithPrefetchBytes(0)},
+		{one, WithMaxWait(-1)},
+		{one, WithMaxPollRecords(0)},
+		{one, WithReset(9)},
+		{one, WithRanges("u", 1)},
+		{one, WithStart(AtOffset(1, -1))},
+		{one, WithStart(AtPositions(Position{Topic: "u", Range: 1}))},
 		{WithTopics("t", "u"), WithStart(AtOffset(1, 1))},
 	} {
 		_, err := cl.NewConsumer(opts...)

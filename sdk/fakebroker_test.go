@@ -63,7 +63,6 @@ type fakeTopic struct {
 	version base.Version
 	config  base.TopicConfig
 	ranges  []*fakeRange
-	gone    bool
 }
 
 type fakeRange struct {

@@ -101,7 +101,7 @@ func (p *Producer) SendAsync(r Record, done func(Ack, error)) error {
 
 // enqueue puts a record into the buffer of its range.
 func (p *Producer) enqueue(ctx context.Context, r *Record, c completion) error {
-	pt, table, err := p.tableFor(ctx, r.Topic)
+	table, err := p.tableFor(ctx, r.Topic)
 	if err != nil {
 		return err
 	}
@@ -124,11 +124,10 @@ func (p *Producer) enqueue(ctx context.Context, r *Record, c completion) error {
 		}
 		// The range was split, merged or removed between the look at the table and the append, or the producer
 		// was closed: the table has been changed before the buffer was.
-		if pt, table, err = p.tableFor(ctx, r.Topic); err != nil {
+		if table, err = p.tableFor(ctx, r.Topic); err != nil {
 			p.memory.release(cost)
 			return err
 		}
-		_ = pt
 	}
 }
 

@@ -61,9 +61,9 @@ func (pt *producerTopic) rotate(b *buffer) {
 }
 
 // tableFor is the table of a topic, made when the topic is first used.
-func (p *Producer) tableFor(ctx context.Context, name string) (*producerTopic, *sendTable, error) {
+func (p *Producer) tableFor(ctx context.Context, name string) (*sendTable, error) {
 	if p.closed.Load() {
-		return nil, nil, errClosed("producer")
+		return nil, errClosed("producer")
 	}
 	pt := p.home.Load()
 	if name != "" && name != p.topic {
@@ -71,10 +71,10 @@ func (p *Producer) tableFor(ctx context.Context, name string) (*producerTopic, *
 	}
 	if pt != nil {
 		if err := pt.fatal.Load(); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if t := pt.table.Load(); t != nil {
-			return pt, t, nil
+			return t, nil
 		}
 	}
 	if name == "" {
@@ -90,16 +90,16 @@ func (p *Producer) lookup(name string) *producerTopic {
 }
 
 // open fetches a topic's route and makes its buffers.
-func (p *Producer) open(ctx context.Context, name string) (*producerTopic, *sendTable, error) {
+func (p *Producer) open(ctx context.Context, name string) (*sendTable, error) {
 	if err := checkName(name); err != nil {
-		return nil, nil, base.Wrap(base.CodeInvalidTopicName, "send", err)
+		return nil, base.Wrap(base.CodeInvalidTopicName, "send", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.deliveryTimeout)
 	defer cancel()
 	tp := p.c.topics.get(name)
 	r, err := tp.route(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	pt := &producerTopic{p: p, topic: tp, id: r.ID, ids: identities{name: p.cfg.name}, buffers: make(map[base.RangeID]*buffer)}
 	pt.codec = p.cfg.compression
@@ -113,18 +113,18 @@ func (p *Producer) open(ctx context.Context, name string) (*producerTopic, *send
 	who := nobody
 	if p.cfg.idempotent {
 		if who, err = pt.ids.first(ctx, tp, r); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed.Load() {
-		return nil, nil, errClosed("producer")
+		return nil, errClosed("producer")
 	}
 	if other := p.topics[name]; other != nil { // another sender was quicker
 		if t := other.table.Load(); t != nil {
-			return other, t, nil
+			return t, nil
 		}
 	}
 	t := pt.build(r, who)
@@ -133,7 +133,7 @@ func (p *Producer) open(ctx context.Context, name string) (*producerTopic, *send
 	if name == p.topic {
 		p.home.Store(pt)
 	}
-	return pt, t, nil
+	return t, nil
 }
 
 // build makes the table of a route, with new buffers for ranges that are new. Nobody finds it before it is stored.

@@ -30,6 +30,7 @@ type Broker struct {
 	rng  *rand.Rand
 	addr string
 	srv  *server.Server
+	end  context.CancelFunc // of srv's context
 	door *door
 }
 
@@ -85,6 +86,7 @@ func (b *Broker) Stop() {
 	}
 	srv := b.srv
 	b.srv = nil
+	defer b.end()
 	if err := srv.Close(); err != nil {
 		b.tb.Errorf("sdktest: stop broker: %v", err)
 	}
@@ -117,8 +119,9 @@ func (b *Broker) Disconnect() { b.door.cut() }
 
 func (b *Broker) boot() {
 	b.tb.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
+	// The context is the broker's for life; only its start has a limit.
+	ctx, cancel := context.WithCancel(context.Background())
+	late := time.AfterFunc(startTimeout, cancel)
 	deps := server.Deps{FS: vfs.OS, Logger: b.opts.logger, Version: "sdktest", Listen: b.listen}
 	if b.mem != nil {
 		deps.FS = b.mem
@@ -127,10 +130,12 @@ func (b *Broker) boot() {
 	if err == nil {
 		err = srv.Start(ctx)
 	}
+	late.Stop()
 	if err != nil {
+		cancel()
 		b.tb.Fatalf("sdktest: start broker: %v", err)
 	}
-	b.srv, b.addr = srv, srv.Addr()
+	b.srv, b.addr, b.end = srv, srv.Addr(), cancel
 	if b.cfg.ClientPort == 0 {
 		b.cfg.ClientPort = b.door.Listener.Addr().(*net.TCPAddr).Port // for the next start
 	}
