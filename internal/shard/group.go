@@ -191,6 +191,7 @@ func (g *group) close() error {
 	if g.raft == nil {
 		return nil
 	}
+	g.verifier.stop()
 	g.transport.close()
 	err := g.raft.Shutdown().Error()
 	close(g.notify) // raft has stopped, so nobody sends any more

@@ -34,7 +34,9 @@ type Options struct {
 	OnApply func(shard base.ShardID, events []meta.Event)
 	// OnFatal is told, once, that the log cannot be written any more. The process must end.
 	OnFatal func(error)
-	Logger  *slog.Logger
+	// MakeRoom frees space in meta_dir when the disk is full, and reports whether it had any to free.
+	MakeRoom func() bool
+	Logger   *slog.Logger
 
 	StoreTimeout time.Duration // a write that takes longer means a hung disk: 20 s
 	FileBytes    int64         // size of a log file: 8 MiB
@@ -54,8 +56,14 @@ func (o *Options) ensureDefaults() error {
 	if o.OnApply == nil {
 		o.OnApply = func(base.ShardID, []meta.Event) {}
 	}
-	if o.OnFatal == nil {
-		o.OnFatal = func(error) {}
+	fatal := o.OnFatal
+	if fatal == nil {
+		fatal = func(error) {}
+	}
+	var once sync.Once // the wal tells of its end too
+	o.OnFatal = func(err error) { once.Do(func() { fatal(err) }) }
+	if o.MakeRoom == nil {
+		o.MakeRoom = func() bool { return false }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -107,7 +115,7 @@ func Open(o Options) (*Host, error) {
 		WAL: wal.Options{
 			FS: o.FS, Dir: filepath.Join(o.Dir, "wal"), UUID: o.Meta, FileBytes: o.FileBytes, OnFatal: o.OnFatal, Logger: o.Logger,
 		},
-		Timeout: o.StoreTimeout, Logger: o.Logger,
+		Timeout: o.StoreTimeout, MakeRoom: o.MakeRoom, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, base.Wrap(base.CodeInternal, op, err)
@@ -155,7 +163,9 @@ func (h *Host) each(f func(*group) error) error {
 // Close stops the groups and then the log. It may be called twice.
 func (h *Host) Close() error {
 	h.closeOnce.Do(func() {
-		// The groups first: they write to the log until they have stopped. The watchers end with their groups, and
+		// Whoever waits for a disk that failed would keep its group from stopping.
+		h.log.release()
+		// The groups before the log: they write to the log until they have stopped. The watchers end with their groups, and
 		// say so to OnLead, so the context goes last.
 		h.closeErr = h.each((*group).close)
 		if h.cancel != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -243,7 +244,47 @@ func TestAFailedDiskEndsTheProcess(t *testing.T) {
 	fault.Add(vfs.Rule{Ops: vfs.OpSyncData, Err: errDisk})
 	require.Error(t, create(t.Context(), h, 1))
 	require.Error(t, <-fatal)
-	_ = h.Close() // comes back although the groups cannot write their terms any more
+	// A group that stands for election now cannot store its term: it stops, it does not panic.
+	for _, g := range h.groups {
+		require.NoError(t, g.transport.timeoutNow(t.Context()))
+	}
+	eventually(t, func() bool { return h.groups[0].raft.State() == raft.Candidate })
+	_ = h.Close()
+	require.Empty(t, fatal, "told once")
+}
+
+func TestAFullDiskWaitsForRoom(t *testing.T) {
+	mem := vfs.NewMem()
+	o := options(mem)
+	o.FileBytes = 64 << 10
+	asked := make(chan struct{}, 1000)
+	o.MakeRoom = func() bool {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		return false
+	}
+	h := start(t, o)
+	free, total, err := mem.Free("meta")
+	require.NoError(t, err)
+	mem.SetCapacity(total - free + 10<<10)
+	created := make(chan int)
+	go func() {
+		n := 0
+		for ; n < 1000; n++ {
+			if create(context.Background(), h, n) != nil {
+				break
+			}
+		}
+		created <- n
+	}()
+	<-asked // by a group that cannot write
+	mem.SetCapacity(64 << 20)
+	require.Equal(t, 1000, <-created)
+	require.NoError(t, h.Close())
+	h = start(t, o)
+	require.True(t, holds(t, h, 999))
 }
 
 var errDisk = fmt.Errorf("the disk is gone")

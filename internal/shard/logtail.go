@@ -195,23 +195,31 @@ func (t *logTail) StoreLogs(logs []*raft.Log) error {
 		r.entries[i] = *l
 	}
 	payload := r.encode()
+	if err := t.checkNext(logs[0].Index); err != nil {
+		return err
+	}
+	return t.log.persist(func() ticket {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		at, ticket := t.log.append(r.kind, payload)
+		t.put(at, r.entries)
+		t.appended += int64(len(payload))
+		if wal.LSN(t.appended) > t.log.budget/keepFiles {
+			t.appended = 0
+			t.log.tidy()
+		}
+		return ticket
+	})
+}
+
+// checkNext refuses a gap.
+func (t *logTail) checkNext(index uint64) error {
 	t.mu.Lock()
-	if n := uint64(len(t.entries)); n > 0 && logs[0].Index > t.first+n {
-		t.mu.Unlock()
-		return base.Errorf(base.CodeInternal, "store entries", "shard %s: entry %d would follow %d", t.id, logs[0].Index, t.first+n-1)
+	defer t.mu.Unlock()
+	if n := uint64(len(t.entries)); n > 0 && index > t.first+n {
+		return base.Errorf(base.CodeInternal, "store entries", "shard %s: entry %d would follow %d", t.id, index, t.first+n-1)
 	}
-	at, ticket := t.log.append(r.kind, payload)
-	t.put(at, r.entries)
-	t.appended += int64(len(payload))
-	tidy := wal.LSN(t.appended) > t.log.budget/keepFiles
-	if tidy {
-		t.appended = 0
-	}
-	t.mu.Unlock()
-	if tidy {
-		t.log.tidy()
-	}
-	return t.log.await(ticket)
+	return nil
 }
 
 // DeleteRange drops a prefix after a snapshot, or a suffix that a new leader replaces. Of a prefix, what the older
@@ -222,16 +230,21 @@ func (t *logTail) DeleteRange(from, to uint64) error {
 	if to < last && t.reserved > 0 {
 		to = min(to, t.reserved-1)
 	}
-	if len(t.entries) == 0 || to < from {
-		t.mu.Unlock()
+	nothing := len(t.entries) == 0 || to < from
+	t.mu.Unlock()
+	if nothing {
 		return nil
 	}
 	r := record{kind: recordDelete, group: t.id, from: from, to: to}
-	_, ticket := t.log.append(r.kind, r.encode())
-	t.drop(from, to)
-	t.mu.Unlock()
-	t.log.tidy()
-	return t.log.await(ticket)
+	payload := r.encode()
+	defer t.log.tidy()
+	return t.log.persist(func() ticket {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		_, ticket := t.log.append(r.kind, payload)
+		t.drop(from, to)
+		return ticket
+	})
 }
 
 // IsMonotonic tells raft that entries have no gaps here: before it continues behind a snapshot it was sent, it has to
@@ -240,13 +253,16 @@ func (t *logTail) IsMonotonic() bool { return true }
 
 // Set makes a value durable before it returns: raft answers a vote right after.
 func (t *logTail) Set(key, value []byte) error {
-	kv := keyValue{key: string(key), value: bytes.Clone(value)}
-	r := record{kind: recordStable, group: t.id, stable: []keyValue{kv}}
-	t.mu.Lock()
-	at, ticket := t.log.append(r.kind, r.encode())
-	t.setStable(at, r.stable)
-	t.mu.Unlock()
-	if err := t.log.await(ticket); err != nil {
+	r := record{kind: recordStable, group: t.id, stable: []keyValue{{key: string(key), value: bytes.Clone(value)}}}
+	payload := r.encode()
+	err := t.log.persist(func() ticket {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		at, ticket := t.log.append(r.kind, payload)
+		t.setStable(at, r.stable)
+		return ticket
+	})
+	if err != nil {
 		t.log.halt()
 	}
 	return nil

@@ -23,20 +23,23 @@ type sharedLog struct {
 	timeout time.Duration
 	logger  *slog.Logger
 	fatal   func(error)
-	budget  wal.LSN // what lies further back than this is copied forward
+	room    func() bool // frees space on a full disk, if there is any to free
+	budget  wal.LSN     // what lies further back than this is copied forward
 
 	mu     sync.Mutex
 	tails  map[base.ShardID]*logTail
-	closed chan struct{}
+	closed chan struct{} // the host is closing
+	once   sync.Once
 
 	work    chan struct{} // capacity 1: the janitor has something to do
 	janitor sync.WaitGroup
 }
 
 type logOptions struct {
-	WAL     wal.Options
-	Timeout time.Duration
-	Logger  *slog.Logger
+	WAL      wal.Options
+	Timeout  time.Duration
+	MakeRoom func() bool
+	Logger   *slog.Logger
 }
 
 // keepFiles is how many files of live log there may be before the oldest is emptied by copying.
@@ -47,7 +50,7 @@ func openSharedLog(o logOptions) (*sharedLog, error) {
 		return nil, err
 	}
 	l := &sharedLog{
-		timeout: o.Timeout, logger: o.Logger, fatal: o.WAL.OnFatal, budget: wal.LSN(keepFiles * o.WAL.FileBytes),
+		timeout: o.Timeout, logger: o.Logger, fatal: o.WAL.OnFatal, room: o.MakeRoom, budget: wal.LSN(keepFiles * o.WAL.FileBytes),
 		tails: make(map[base.ShardID]*logTail), closed: make(chan struct{}), work: make(chan struct{}, 1),
 	}
 	last := wal.LSN(0) // end of the record before: nothing of this one lies below it
@@ -110,13 +113,14 @@ func (l *sharedLog) append(kind recordKind, payload []byte) (at wal.LSN, t ticke
 }
 
 // await waits for the disk, but not for ever: a disk that hangs would keep the group's heartbeats going and its
-// commands waiting. Whatever the error, nothing is durable any more, so the process must end.
+// commands waiting. After an error nothing is durable any more, so the process must end; but an entry that was refused
+// for want of space, or because too much waits, was not written, and the log goes on.
 func (l *sharedLog) await(t ticket) error {
 	timer := time.NewTimer(l.timeout)
 	defer timer.Stop()
 	select {
 	case err := <-t:
-		if err != nil && !errors.Is(err, base.CodeShuttingDown) {
+		if err != nil && !refused(err) && !errors.Is(err, base.CodeShuttingDown) {
 			l.fatal(err)
 		}
 		return err
@@ -124,6 +128,39 @@ func (l *sharedLog) await(t ticket) error {
 		err := base.Errorf(base.CodeInternal, "write metadata log", "the disk has not answered for %s", l.timeout)
 		l.fatal(err)
 		return err
+	}
+}
+
+func refused(err error) bool {
+	return errors.Is(err, base.CodeDiskFull) || errors.Is(err, base.CodeBusy)
+}
+
+// retryEvery is how often a write is repeated that was refused.
+const retryEvery = 100 * time.Millisecond
+
+// persist queues a record by put, which gives it its place, and waits until it is durable. On a full disk it asks for
+// room and repeats the record. The group waits meanwhile, and its callers get their timeouts; a disk that stays full for
+// as long as a disk may hang ends the process too, since a group that cannot vote is worse than one that is gone.
+func (l *sharedLog) persist(put func() ticket) error {
+	for deadline := time.Now().Add(l.timeout); ; {
+		err := l.await(put())
+		if err == nil || !refused(err) {
+			return err
+		}
+		if time.Now().After(deadline) {
+			l.fatal(err)
+			return err
+		}
+		if l.room() {
+			continue
+		}
+		timer := time.NewTimer(retryEvery)
+		select {
+		case <-timer.C:
+		case <-l.closed:
+			timer.Stop()
+			return err
+		}
 	}
 }
 
@@ -184,13 +221,12 @@ func (l *sharedLog) clean() error {
 	return l.wal.TrimTo(needed)
 }
 
+// release lets go whoever waits for a disk that failed or is full, so that the groups can stop.
+func (l *sharedLog) release() { l.once.Do(func() { close(l.closed) }) }
+
 // close waits for the janitor and closes the wal. The groups have been stopped.
 func (l *sharedLog) close() error {
-	select {
-	case <-l.closed:
-	default:
-		close(l.closed)
-	}
+	l.release()
 	l.janitor.Wait()
 	return l.wal.Close()
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
 )
@@ -53,7 +55,18 @@ func (g *group) view(ctx context.Context, fn func(*meta.State) error) error {
 type verifier struct {
 	mu      sync.Mutex
 	running bool
+	stopped bool
 	next    *round
+	rounds  sync.WaitGroup
+}
+
+// stop refuses new rounds and waits for those under way, before raft is shut down: raft would never answer one that it
+// has not begun by then.
+func (v *verifier) stop() {
+	v.mu.Lock()
+	v.stopped = true
+	v.mu.Unlock()
+	v.rounds.Wait()
 }
 
 type round struct {
@@ -64,13 +77,17 @@ type round struct {
 // verify joins the next round. It must not join the one under way, which may have been answered before we came.
 func (v *verifier) verify(ctx context.Context, ask func() error) error {
 	v.mu.Lock()
+	if v.stopped {
+		v.mu.Unlock()
+		return raft.ErrRaftShutdown
+	}
 	if v.next == nil {
 		v.next = &round{done: make(chan struct{})}
 	}
 	mine := v.next
 	if !v.running {
 		v.running = true
-		go v.run(ask)
+		v.rounds.Go(func() { v.run(ask) })
 	}
 	v.mu.Unlock()
 	select {
