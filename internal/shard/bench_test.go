@@ -117,3 +117,30 @@ func TestIdleCost(t *testing.T) {
 	t.Logf("%d groups: %.2f %% of a core, %d KiB of heap and stacks, %d goroutines",
 		len(h.groups), 100*float64(cpu()-used)/float64(time.Since(began)), (after-before)>>10, runtime.NumGoroutine())
 }
+
+// BenchmarkFirstStart is the bootstrap of 32 shards in an empty directory.
+func BenchmarkFirstStart(b *testing.B) {
+	for range b.N {
+		b.StopTimer()
+		o := realOptions(b)
+		b.StartTimer()
+		h, err := tryStart(o)
+		require.NoError(b, err)
+		b.StopTimer()
+		require.NoError(b, h.Close())
+		b.StartTimer()
+	}
+}
+
+// BenchmarkRestartEmpty is a restart of 32 shards that hold nothing.
+func BenchmarkRestartEmpty(b *testing.B) {
+	o := realOptions(b)
+	require.NoError(b, start(b, o).Close())
+	for range b.N {
+		h, err := tryStart(o)
+		require.NoError(b, err)
+		b.StopTimer()
+		require.NoError(b, h.Close())
+		b.StartTimer()
+	}
+}
