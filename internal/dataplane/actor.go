@@ -42,6 +42,7 @@ type actor struct {
 	underway  base.SegmentID // being made durable; 0 when that failed, so that it is tried again
 	asking    bool           // a roll request is under way
 	askAgain  time.Time      // interrupted: not before
+	busyUntil time.Time      // the log had no room
 	rolledAt  time.Time      // when appends began to wait for a successor; zero when they do not
 	ticking   bool           // in the plane's set of watched actors
 

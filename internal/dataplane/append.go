@@ -80,6 +80,9 @@ func (a *actor) admits(b *batch, now time.Time) bool {
 	if a.phase != leading || a.plane.closing.Load() {
 		return false
 	}
+	if now.Before(a.busyUntil) {
+		return false
+	}
 	if a.lead == nil && !a.resume(now) {
 		return false
 	}
@@ -136,10 +139,13 @@ func (a *actor) take(b *batch, now time.Time) {
 	}
 }
 
-// refused deals with a batch that the log did not take. A segment that takes no more gets a successor, for which the
-// batch waits; anything else is the client's to hear.
+// refused deals with a batch that the log did not take. A log that is full for the moment is waited for: to refuse this
+// batch and take its followers would only make them out of order. A segment that takes no more gets a successor.
+// Anything else is the client's to hear.
 func (a *actor) refused(b *batch, err error, now time.Time) {
 	switch {
+	case errors.Is(err, base.CodeBusy) && a.plane.waiting.Load() < a.plane.o.WaitingBytes:
+		a.busyUntil = now.Add(tickEvery / 2)
 	case errors.Is(err, base.CodeBatchTooLarge) && a.lead.bytes > 0:
 		a.startRoll(base.CauseDataPressure, now) // the file format's own limit
 	case errors.Is(err, base.CodeFenced), errors.Is(err, base.CodeSegmentMoved):
@@ -194,6 +200,7 @@ func (a *actor) onDurable(b *batch, end int64, err error, now time.Time) {
 		a.settle(now)
 		return
 	}
+	a.busyUntil = time.Time{} // what has left the log has made room in it
 	l.replica.LocalDurable(end, now)
 	a.settle(now)
 	a.pump(now)

@@ -140,14 +140,27 @@ func TestDuplicates(t *testing.T) {
 	})
 }
 
-func TestBusyLogRefusesWithoutAnOffset(t *testing.T) {
+func TestFullLogIsWaitedForAndKeepsTheOrder(t *testing.T) {
 	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
-		r.log.refuse = base.Errorf(base.CodeBusy, "append", "queue full")
-		out := <-r.append(makeBatch(1, 42, 0, 10), 0)
+		r.log.refuseOnly(1, base.Errorf(base.CodeBusy, "append", "queue full"))
+		expires := r.append(makeBatch(1, 41, 0, 10), 200*time.Millisecond)
+		first, second := r.append(makeBatch(1, 42, 0, 10), 0), r.append(makeBatch(1, 42, 1, 10), 0)
+		out := <-expires
 		require.ErrorIs(t, out.err, base.CodeBusy)
 		require.Equal(t, base.NotApplied, base.OutcomeOf(out.err))
-		r.log.refuse = nil
-		require.EqualValues(t, 0, (<-r.append(makeBatch(1, 42, 0, 10), 0)).Base, "the retry is the first")
+		require.Empty(t, first)
+		r.log.refuseOnly(0, nil)
+		require.EqualValues(t, 0, (<-first).Base, "what was refused has no offset")
+		require.EqualValues(t, 1, (<-second).Base)
+	})
+}
+
+func TestFullDiskIsAnAnswer(t *testing.T) {
+	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
+		r.log.refuseOnly(1, base.Errorf(base.CodeDiskFull, "append", "no space"))
+		out := <-r.append(plain(1), 0)
+		require.ErrorIs(t, out.err, base.CodeDiskFull)
+		require.Equal(t, base.NotApplied, base.OutcomeOf(out.err))
 	})
 }
 

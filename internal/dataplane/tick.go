@@ -124,7 +124,7 @@ func (a *actor) expireWaiting(now time.Time) {
 		limit = a.plane.o.ReplicaTimeout
 		err = base.Errorf(base.CodeNotReplica, opAppend, "range %s is not assigned to this node", a.ref)
 	case leading:
-		err = base.Errorf(base.CodeBusy, opAppend, "the range has more in flight than its credit")
+		err = base.Errorf(base.CodeBusy, opAppend, "the broker has as much in flight as it may")
 		if a.lead != nil && a.lead.replica.State() != replica.Leading {
 			err = base.Errorf(base.CodeNoLeader, opAppend, "the range's segment is being sealed")
 		}
