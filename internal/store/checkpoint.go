@@ -35,6 +35,9 @@ func (s *Store) checkpoint() error {
 //  5. take off the files of sealed segments what lies above their ends, which the catalogue knows now
 //  6. trim the log up to what was noted
 func (s *Store) checkpointLocked() error {
+	if err := s.err(); err != nil {
+		return err // a sync that failed is never tried again
+	}
 	covered := s.sinceCheckpoint.Load()
 	lsn := s.applied.Load()
 	if err := s.unlinkDropped(); err != nil {

@@ -276,12 +276,6 @@ func tryError(fn func(done func(error)) error) error {
 
 // The steps of the script.
 
-func (c *crashTest) story(id base.SegmentID) *story {
-	c.h.mu.Lock()
-	defer c.h.mu.Unlock()
-	return c.h.segs[id]
-}
-
 func (c *crashTest) set(fn func()) {
 	c.h.mu.Lock()
 	defer c.h.mu.Unlock()
@@ -327,7 +321,7 @@ func (c *crashTest) append(s *story) {
 		producer, sequence := int64(header.NoProducer), int32(0)
 		if c.rng.IntN(2) == 0 {
 			producer, sequence = 1, s.sequence
-			s.sequence += int32(records)
+			c.set(func() { s.sequence += int32(records) })
 		}
 		b := makeBatch(uint64(s.spec.Segment), s.spec.Epoch, at, records, c.rng.IntN(1500), producer, sequence)
 		c.set(func() { s.batches = append(s.batches, b) })

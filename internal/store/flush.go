@@ -125,6 +125,9 @@ func (f *flusher) run(ctx context.Context, s *Store) {
 func (s *Store) work() error {
 	s.takeToken()
 	defer s.giveToken()
+	if err := s.err(); err != nil {
+		return err
+	}
 	if err := s.unlinkDropped(); err != nil {
 		return err
 	}

@@ -196,3 +196,16 @@ func (n *node) mustRead(ref base.RangeRef, off int64, maxBytes int) []byte {
 	require.NoError(n.t, err)
 	return b
 }
+
+// sameBytes compares without printing kilobytes when they differ.
+func sameBytes(t testing.TB, want, got []byte, what ...any) {
+	t.Helper()
+	if bytes.Equal(want, got) {
+		return
+	}
+	at := 0
+	for at < min(len(want), len(got)) && want[at] == got[at] {
+		at++
+	}
+	t.Fatalf("%d bytes, want %d; the first %d are the same %v", len(got), len(want), at, what)
+}

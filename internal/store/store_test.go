@@ -22,14 +22,14 @@ func TestAppendPublishReadRestart(t *testing.T) {
 	for i := range 50 {
 		want = append(want, n.put(1, 1+i%3, 100*i)...)
 	}
-	require.Equal(t, want, n.mustRead(refOf(1), 0, 4000))
+	sameBytes(t, want, n.mustRead(refOf(1), 0, 4000))
 	require.NoError(t, n.checkpoint())
-	require.Equal(t, want, n.mustRead(refOf(1), 0, 4000), "a checkpoint changes nothing for readers")
+	sameBytes(t, want, n.mustRead(refOf(1), 0, 4000), "a checkpoint changes nothing for readers")
 	n.restart()
 	i, ok := n.Info(1)
 	require.True(t, ok)
 	require.Equal(t, i.DurableEnd, i.Commit, "the commit of the checkpoint can be proven")
-	require.Equal(t, want, n.mustRead(refOf(1), 0, 4000))
+	sameBytes(t, want, n.mustRead(refOf(1), 0, 4000))
 	require.Zero(t, n.Recovery().Batches, "an orderly end leaves nothing to replay")
 }
 
@@ -44,10 +44,10 @@ func TestNothingAboveTheCommitIsRead(t *testing.T) {
 	_, err = n.Read(refOf(1), 1, 1000, nil)
 	require.ErrorIs(t, err, base.CodeBehind)
 	n.Publish(1, 2)
-	require.Equal(t, b.Bytes, n.mustRead(refOf(1), 0, 1000))
-	require.Equal(t, b.Bytes, n.mustRead(refOf(1), 1, 1000), "the batch that holds the offset")
+	sameBytes(t, b.Bytes, n.mustRead(refOf(1), 0, 1000))
+	sameBytes(t, b.Bytes, n.mustRead(refOf(1), 1, 1000), "the batch that holds the offset")
 	n.Publish(1, 1)
-	require.Equal(t, b.Bytes, n.mustRead(refOf(1), 0, 1000), "a commit never goes back")
+	sameBytes(t, b.Bytes, n.mustRead(refOf(1), 0, 1000), "a commit never goes back")
 }
 
 func TestAppendIsHeldAgainstItsSegment(t *testing.T) {
@@ -146,7 +146,7 @@ func TestSealAndSuccessor(t *testing.T) {
 	second := n.put(2, 1, 50)
 	want := append(append([]byte{}, first...), second...)
 	check := func() {
-		require.Equal(t, want, n.mustRead(refOf(1), 0, 1<<20))
+		sameBytes(t, want, n.mustRead(refOf(1), 0, 1<<20))
 		i, _ := n.Info(1)
 		require.Equal(t, base.StateSealed, i.State)
 		require.Equal(t, int64(5), i.SealedEnd)
@@ -173,14 +173,14 @@ func TestSealCutsWhatTheFlusherHadWritten(t *testing.T) {
 	}
 	require.NoError(t, n.checkpoint())
 	wait(t, func(done func(error)) error { return n.Seal(1, 5, base.CauseRecovery, done) })
-	require.Equal(t, first, n.mustRead(refOf(1), 0, 1<<20))
+	sameBytes(t, first, n.mustRead(refOf(1), 0, 1<<20))
 	require.NoError(t, n.checkpoint())
-	require.Equal(t, first, n.mustRead(refOf(1), 0, 1<<20))
+	sameBytes(t, first, n.mustRead(refOf(1), 0, 1<<20))
 	require.Zero(t, n.dirty.Load())
 	i, _ := n.Info(1)
 	require.Equal(t, int64(len(first)), i.Bytes)
 	n.restart()
-	require.Equal(t, first, n.mustRead(refOf(1), 0, 1<<20))
+	sameBytes(t, first, n.mustRead(refOf(1), 0, 1<<20))
 }
 
 func TestDropSegmentsFreesTheDiskAndKeepsReaders(t *testing.T) {
@@ -439,8 +439,8 @@ func TestTheLogIsTrimmedWhateverIsIdle(t *testing.T) {
 	require.Greater(t, st.Checkpoints, int64(3))
 	require.Less(t, st.WAL.Bytes, int64(6<<20))
 	require.Less(t, st.CachedBytes, int64(2<<20))
-	require.Equal(t, want, n.mustRead(refOf(1), 0, 1<<20))
-	require.Equal(t, once, n.mustRead(refOf(2), 0, 1<<20))
+	sameBytes(t, want, n.mustRead(refOf(1), 0, 1<<20))
+	sameBytes(t, once, n.mustRead(refOf(2), 0, 1<<20))
 }
 
 func TestErrorsAfterClose(t *testing.T) {
