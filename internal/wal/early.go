@@ -7,9 +7,6 @@ import "time"
 // together with whatever else was written by then. On a slow disk this keeps the amount of work per sync growing
 // with the load, instead of one limit's worth per sync; on a fast one it hardly ever happens.
 
-// lingered is called by the timer.
-func (l *Log) lingered() { nudge(l.early) }
-
 // writeEarly is the early writer.
 func (l *Log) writeEarly() {
 	for {

@@ -1,8 +1,6 @@
 package wal
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -60,7 +58,7 @@ func (s *files) nextSeq() uint64 {
 
 // begin opens a file for the log from base on, with room for need bytes of frames. When it returns, the file's
 // header and its name are durable: a file that has the name of one in use always has a header.
-func (s *files) begin(from LSN, need int64, fill int64) (*file, error) {
+func (s *files) begin(from LSN, need, fill int64) (*file, error) {
 	sp, err := s.take(need, fill)
 	if err != nil {
 		return nil, err
@@ -92,8 +90,8 @@ func (s *files) giveBack(sp spare) {
 	s.spares = append(s.spares, sp)
 }
 
-// create makes a spare file of its final size and writes zeros to its first fill bytes. Its size is durable, its
-// name is not and need not be.
+// create makes a spare file of its final size and writes zeros to its first fill bytes. Nothing of it is durable
+// yet: whoever writes to it next syncs it, and recovery removes a spare file of a wrong size.
 func (s *files) create(size, fill int64) (spare, error) {
 	sp := spare{name: spareName(s.nextSeq()), size: size}
 	f, err := s.o.FS.OpenFile(s.path(sp.name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -106,8 +104,6 @@ func (s *files) create(size, fill int64) (spare, error) {
 	}
 	if isNoSpace(err) {
 		err = noSpaceError{err}
-	} else if err == nil {
-		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return spare{}, errors.Join(err, s.o.FS.Remove(s.path(sp.name)))
@@ -126,11 +122,11 @@ var zeros [256 << 10]byte
 
 // dress turns a spare file into the log's next one: header, name, directory, each durable before the next.
 func (s *files) dress(sp spare, from LSN) (*file, error) {
-	var random [8]byte
-	if _, err := rand.Read(random[:]); err != nil {
+	id, err := s.o.newID()
+	if err != nil {
 		return nil, err
 	}
-	h := header{seq: s.nextSeq(), id: fileID(binary.LittleEndian.Uint64(random[:])), base: from, size: sp.size, uuid: s.o.UUID}
+	h := header{seq: s.nextSeq(), id: id, base: from, size: sp.size, uuid: s.o.UUID}
 	name := logName(h.seq, h.id)
 
 	f, err := s.o.FS.OpenFile(s.path(sp.name), os.O_RDWR, 0)

@@ -48,11 +48,7 @@ func (l *Log) step(t *tail) error {
 		return err
 	}
 	covered, end, started := t.startSync(), t.end, time.Now()
-	l.setSyncing(true)
-	l.tail <- t // the early writer may go on in the file
-	err := t.file.SyncData()
-	<-l.tail
-	l.setSyncing(false)
+	err := l.sync(t)
 	took := time.Since(started)
 	if err == nil {
 		err = l.state(t, end)
@@ -85,10 +81,23 @@ func unknown(err error) error {
 	return base.Wrap(base.CodeInternal, "append to wal", err).WithOutcome(base.Unknown)
 }
 
-func (l *Log) setSyncing(yes bool) {
+// sync waits for the disk. It lays the tail down meanwhile, so that the early writer may go on in the file.
+func (l *Log) sync(t *tail) error {
 	l.mu.Lock()
-	l.syncing = yes
+	l.syncing = true
+	tell := l.whomToTell() // of what this commit left in the queue
 	l.mu.Unlock()
+	tell()
+
+	file := t.file
+	l.tail <- t
+	err := file.SyncData()
+	<-l.tail
+
+	l.mu.Lock()
+	l.syncing = false
+	l.mu.Unlock()
+	return err
 }
 
 // writeQueued writes what waits in the queue, as far as one commit and the file allow.

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -33,6 +34,14 @@ var fileMagic = [8]byte{'E', 'G', 'W', 'A', 'L', '\r', '\n', 0x1a}
 // of each frame, so that the frames of an earlier use are not frames, and so that a payload that looks like a frame
 // is not one either: whoever wrote it does not know the id.
 type fileID uint64
+
+func randomID() (fileID, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return 0, err
+	}
+	return fileID(binary.LittleEndian.Uint64(b[:])), nil
+}
 
 func (id fileID) seed() uint32 {
 	var b [8]byte
@@ -69,8 +78,12 @@ func (h header) encode() []byte {
 	le.PutUint64(b[32:], uint64(h.base))
 	le.PutUint64(b[40:], uint64(h.size))
 	copy(b[48:], h.uuid[:])
-	le.PutUint32(b[8:], crc32.Checksum(b[12:headerUsed], castagnoli))
+	sumHeader(b)
 	return b
+}
+
+func sumHeader(b []byte) {
+	binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(b[12:headerUsed], castagnoli))
 }
 
 func decodeHeader(b []byte) (h header, ok bool) {
@@ -162,7 +175,9 @@ const (
 )
 
 // A file in use is named after its sequence number and id, a spare one after a number alone.
-func logName(seq uint64, id fileID) string { return fmt.Sprintf("%016x-%016x%s", seq, uint64(id), logSuffix) }
+func logName(seq uint64, id fileID) string {
+	return fmt.Sprintf("%016x-%016x%s", seq, uint64(id), logSuffix)
+}
 
 func spareName(seq uint64) string { return fmt.Sprintf("%016x%s", seq, spareSuffix) }
 

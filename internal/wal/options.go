@@ -27,6 +27,8 @@ type Options struct {
 	Logger  *slog.Logger
 	// Observe is told of each commit after it became durable, by the goroutine that calls done.
 	Observe func(CommitStats)
+
+	newID func() (fileID, error) // tests make ids that are the same in each run
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -47,6 +49,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Observe == nil {
 		o.Observe = func(CommitStats) {}
+	}
+	if o.newID == nil {
+		o.newID = randomID
 	}
 	switch {
 	case o.FileBytes < 2*headerBytes || o.FileBytes%pageBytes != 0:

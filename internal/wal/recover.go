@@ -43,8 +43,9 @@ type recovery struct {
 	spares []spare
 	seq    uint64 // the highest number in any name
 
-	at     LSN // the walk has come this far
-	report Recovery
+	at       LSN // the walk has come this far
+	entryEnd LSN // the last entry ended here
+	report   Recovery
 }
 
 // found is one file of the log as recovery found it.
@@ -111,7 +112,7 @@ func (r *recovery) list() error {
 			r.spares = append(r.spares, spare{name: e.Name, size: info.Size})
 			continue
 		}
-		if strings.HasSuffix(e.Name, damagedSuffix) {
+		if strings.HasSuffix(e.Name, damagedSuffix) || e.Name == "uuid" { // the store's stamp: whose directory it is
 			continue
 		}
 		r.o.Logger.Warn("wal directory holds a file that is not of the log; left alone", "dir", r.o.Dir, "file", e.Name)
@@ -182,8 +183,13 @@ func (f *found) holdsFrameHeader() bool {
 	return ok
 }
 
-// checkOrder refuses a directory whose files were not written by one log, and finds where the log begins.
+// checkOrder refuses a directory whose files were not written by one log, and finds where the log begins: at 0 if
+// the oldest file does not say.
 func (r *recovery) checkOrder() error {
+	if len(r.found) > 0 && r.found[0].known {
+		r.at = r.found[0].base
+		r.report.Start, r.entryEnd = r.at, r.at
+	}
 	var last *found
 	for _, f := range r.found {
 		if !f.known {
@@ -192,9 +198,6 @@ func (r *recovery) checkOrder() error {
 		if last != nil && f.base < last.base {
 			return base.Errorf(base.CodeCorruptData, "open wal", "%s begins at %d, before %s, which precedes it and begins at %d", f.name, f.base, last.name, last.base).
 				WithHint("files of another time were mixed into %s; restore the directory as a whole", r.o.Dir)
-		}
-		if last == nil {
-			r.report.Start, r.at = f.base, f.base
 		}
 		last = f
 	}
@@ -215,8 +218,7 @@ func (r *recovery) limit(i int) LSN {
 func (r *recovery) walk(f *found, limit LSN) error {
 	switch {
 	case !f.known:
-		f.base = r.at
-		r.damage(f, r.at, f.broken)
+		r.lose(f, limit)
 		return nil
 	case f.base > r.at:
 		r.damage(f, f.base, "the file before it is missing or unreadable")
@@ -233,6 +235,17 @@ func (r *recovery) walk(f *found, limit LSN) error {
 		r.damage(f, r.at, f.broken)
 	}
 	return nil
+}
+
+// lose reports a file of which nothing can be read. It began where the last entry before it ended; how much it held
+// is bounded by its successor, and without one by the size of the largest entry.
+func (r *recovery) lose(f *found, limit LSN) {
+	f.base = r.at
+	r.at = r.entryEnd
+	if limit == noLimit {
+		limit = r.at + maxEntry + LSN(r.o.FileBytes)
+	}
+	r.damage(f, limit, f.broken)
 }
 
 func (r *recovery) walkFrames(f *found, limit LSN) error {
@@ -271,6 +284,7 @@ func (r *recovery) take(f frame, payload []byte) error {
 	if f.typ == typeMark {
 		return nil
 	}
+	r.entryEnd = r.at
 	r.report.Replayed++
 	r.report.Bytes += int64(len(payload))
 	return r.replay(r.at, f.kind, payload)

@@ -1,5 +1,7 @@
 package wal
 
+import "fmt"
+
 // tail is the end of the log: the file being written and the place in it. Whoever holds it, and nobody else, may
 // write; it lies in a channel of capacity one, Log.tail.
 type tail struct {
@@ -57,6 +59,9 @@ func (t *tail) mark(durable LSN) error {
 func (t *tail) flush() error {
 	n := int64(t.layout.lsn - t.end)
 	after := t.off + n
+	if after > t.file.size {
+		return fmt.Errorf("frames would end at %d in a file of %d bytes", after, t.file.size) // room and reserveBytes rule it out
+	}
 	if after > t.padded {
 		t.padded = (after + pageBytes - 1) &^ (pageBytes - 1)
 		t.layout.pad(t.padded - after)
@@ -71,9 +76,9 @@ func (t *tail) flush() error {
 // layout lays frames out as buffers for one vectored write: headers, padding and small payloads gathered in one
 // buffer, larger payloads as they lie in the callers' memory.
 type layout struct {
-	lsn  LSN      // after what is laid out
-	buf  []byte   // never grows while bufs point into it
-	from int      // buf[from:] is not in bufs yet
+	lsn  LSN    // after what is laid out
+	buf  []byte // never grows while bufs point into it
+	from int    // buf[from:] is not in bufs yet
 	bufs [][]byte
 }
 

@@ -41,8 +41,10 @@ type Log struct {
 	refill chan struct{} // of capacity one, to the filler
 	stop   chan struct{} // closed by Close; the early writer and the filler end
 	linger *time.Timer
-	acks   chan *commit // to the acker
-	acking atomic.Int32 // commits sent there and not finished
+
+	wakeFlusher, wakeEarly, startLinger func()       // what whomToTell returns, made once
+	acks                                chan *commit // to the acker
+	acking                              atomic.Int32 // commits sent there and not finished
 
 	flusher sync.WaitGroup
 	others  sync.WaitGroup
@@ -97,8 +99,11 @@ func newLog(o Options) *Log {
 
 func (l *Log) start(t *tail) {
 	l.tail <- t
-	l.linger = time.AfterFunc(time.Hour, l.lingered)
+	l.linger = time.AfterFunc(time.Hour, func() { nudge(l.early) })
 	l.linger.Stop()
+	l.wakeFlusher = func() { nudge(l.wake) }
+	l.wakeEarly = func() { nudge(l.early) }
+	l.startLinger = func() { l.linger.Reset(l.o.Linger) }
 	l.flusher.Go(l.flush)
 	l.others.Go(l.acknowledge)
 	l.others.Go(l.writeEarly)
@@ -129,15 +134,9 @@ func (l *Log) Append(e Entry, done func(lsn LSN, err error)) error {
 	}
 	l.queue.push(queued)
 	l.queued += queued.bytes()
-	notify, arm := l.onPush()
+	tell := l.whomToTell()
 	l.mu.Unlock()
-
-	if arm {
-		l.linger.Reset(l.o.Linger)
-	}
-	if notify != nil {
-		nudge(notify)
-	}
+	tell()
 	return nil
 }
 
@@ -154,22 +153,21 @@ func (l *Log) refuse(n int64) error {
 	return nil
 }
 
-// onPush decides who is to be told that the queue has grown: the flusher when it sleeps; while it syncs the early
-// writer when a commit is full, and the timer when one has begun.
-func (l *Log) onPush() (notify chan struct{}, arm bool) {
+// whomToTell decides who has to know of what is queued: the flusher when it sleeps; while it syncs the early writer
+// when a commit is full, and the timer when one has begun. What it returns is to be called without the lock.
+func (l *Log) whomToTell() (tell func()) {
 	switch {
 	case l.asleep:
 		l.asleep = false
-		return l.wake, false
-	case !l.syncing:
-		return nil, false
+		return l.wakeFlusher
+	case !l.syncing || l.queue.empty():
 	case l.queue.bytes >= l.o.MaxCommitBytes || l.queue.records >= l.o.MaxCommitRecords:
-		return l.early, false
+		return l.wakeEarly
 	case !l.armed:
 		l.armed = true
-		return nil, true
+		return l.startLinger
 	}
-	return nil, false
+	return func() {}
 }
 
 // nudge wakes the goroutine behind a channel of capacity one, which need not be told twice.

@@ -207,7 +207,7 @@ func TestQueueLimitAnswersBusy(t *testing.T) {
 	o := small(f)
 	o.QueueBytes = 1000
 	l, _, _ := open(t, o)
-	f.Add(vfs.Rule{Ops: vfs.OpSyncData, Before: func(vfs.Call) { <-gate }})
+	f.Add(vfs.Rule{Ops: vfs.OpSyncData, Path: "*.wal", Before: func(vfs.Call) { <-gate }})
 
 	var acks sync.WaitGroup
 	accepted := 0
@@ -242,7 +242,7 @@ func TestAppendWaitGivesUpWithAnUnknownOutcome(t *testing.T) {
 	f := vfs.NewFault(newDisk(t))
 	l, _, _ := open(t, small(f))
 	gate := make(chan struct{})
-	f.Add(vfs.Rule{Ops: vfs.OpSyncData, Before: func(vfs.Call) { <-gate }})
+	f.Add(vfs.Rule{Ops: vfs.OpSyncData, Path: "*.wal", Before: func(vfs.Call) { <-gate }})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err := l.AppendWait(ctx, entry(1, "x"))
@@ -305,7 +305,7 @@ func TestFailedSyncIsTheEnd(t *testing.T) {
 			l, _, _ := open(t, o)
 			put(t, l, 1, "fine")
 
-			f.Add(vfs.Rule{Ops: op, Err: syscall.EIO, Times: 1}) // once, then the disk lies
+			f.Add(vfs.Rule{Ops: op, Path: "*.wal", Err: syscall.EIO, Times: 1}) // once, then the disk lies
 			_, err := l.AppendWait(context.Background(), entry(1, "lost"))
 			require.ErrorIs(t, err, syscall.EIO)
 			require.Equal(t, base.Unknown, base.OutcomeOf(err))
@@ -325,7 +325,7 @@ func TestFailureReachesEverythingQueued(t *testing.T) {
 	f := vfs.NewFault(newDisk(t))
 	l, _, _ := open(t, small(f))
 	gate := make(chan struct{})
-	f.Add(vfs.Rule{Ops: vfs.OpSyncData, Err: syscall.EIO, Times: 1, Before: func(vfs.Call) { <-gate }})
+	f.Add(vfs.Rule{Ops: vfs.OpSyncData, Path: "*.wal", Err: syscall.EIO, Times: 1, Before: func(vfs.Call) { <-gate }})
 	var acks sync.WaitGroup
 	for range 100 {
 		acks.Add(1)
@@ -392,7 +392,7 @@ func TestSlowDiskGathersMoreThanOneCommit(t *testing.T) {
 	o.MaxCommitRecords = 10
 	l, _, _ := open(t, o)
 	gate := make(chan struct{})
-	f.Add(vfs.Rule{Ops: vfs.OpSyncData, Before: func(vfs.Call) { <-gate }})
+	f.Add(vfs.Rule{Ops: vfs.OpSyncData, Path: "*.wal", Before: func(vfs.Call) { <-gate }})
 	var acks sync.WaitGroup
 	for range 100 {
 		acks.Add(1)
