@@ -106,19 +106,26 @@ func (g *group) bootstrap(ctx context.Context) error {
 			}
 		}
 	}
-	future := g.raft.BootstrapCluster(raft.Configuration{Servers: []raft.Server{{
-		Suffrage: raft.Voter, ID: g.serverID, Address: g.transport.LocalAddr(),
-	}}})
-	return wait(ctx, future)
+	alone := raft.Configuration{Servers: []raft.Server{{Suffrage: raft.Voter, ID: g.serverID, Address: g.transport.LocalAddr()}}}
+	return g.wait(ctx, func() raft.Future { return g.raft.BootstrapCluster(alone) })
 }
 
-// wait is future.Error with a way out: the future of a group that has stopped never comes.
-func wait(ctx context.Context, future raft.Future) error {
+// wait is future.Error with ways out: raft does not answer what it had not begun when it was stopped. The gate keeps
+// that from happening in good order; after a failure a goroutine stays behind, in a process that is about to end.
+func (g *group) wait(ctx context.Context, ask func() raft.Future) error {
+	if !g.gate.enter() {
+		return raft.ErrRaftShutdown
+	}
 	done := make(chan error, 1)
-	go func() { done <- future.Error() }()
+	go func() {
+		defer g.gate.leave()
+		done <- ask().Error()
+	}()
 	select {
 	case err := <-done:
 		return err
+	case <-g.stopped:
+		return raft.ErrRaftShutdown
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

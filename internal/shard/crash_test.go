@@ -122,7 +122,10 @@ func filled(t *testing.T, topics int) (*vfs.Mem, Options) {
 	for i := range topics {
 		require.NoError(t, create(t.Context(), h, i))
 	}
-	eventually(t, func() bool { return h.groups[0].snapshots.olderIndex() > 0 })
+	eventually(t, func() bool { // two snapshots, and a log that begins behind the older
+		first, _ := h.groups[0].log.FirstIndex()
+		return h.groups[0].snapshots.olderIndex() > 0 && first > 1
+	})
 	require.NoError(t, h.Close())
 	return mem, o
 }

@@ -41,12 +41,15 @@ type group struct {
 	readyTerm atomic.Uint64 // the term in which this replica serves as leader; 0: it does not
 	changed   chan struct{} // capacity 1: readyTerm has changed
 	verifier  verifier
+	gate      *gate
+	stopped   chan struct{} // raft has stopped
 }
 
 func newGroup(h *Host, id base.ShardID) (*group, error) {
 	g := &group{
 		host: h, id: id, serverID: raft.ServerID(h.o.Meta.String()),
 		notify: make(chan bool, 1), changed: make(chan struct{}, 1),
+		gate: newGate(), stopped: make(chan struct{}),
 	}
 	var err error
 	g.snapshots, err = openSnapshotStore(h.o.FS, filepath.Join(h.o.Dir, "snapshots", id.String()), h.o.Logger)
@@ -124,7 +127,7 @@ func (g *group) watch(ctx context.Context) {
 			if !leading {
 				continue
 			}
-			if term := g.raft.CurrentTerm(); g.barrier() == nil && g.raft.CurrentTerm() == term {
+			if term := g.raft.CurrentTerm(); g.barrier(ctx) == nil && g.raft.CurrentTerm() == term {
 				serving = true
 				g.setReady(term)
 				g.host.o.OnLead(g.id, true)
@@ -135,7 +138,9 @@ func (g *group) watch(ctx context.Context) {
 	}
 }
 
-func (g *group) barrier() error { return g.raft.Barrier(0).Error() }
+func (g *group) barrier(ctx context.Context) error {
+	return g.wait(ctx, func() raft.Future { return g.raft.Barrier(0) })
+}
 
 func (g *group) setReady(term uint64) {
 	g.readyTerm.Store(term)
@@ -186,14 +191,20 @@ func (g *group) lead(ctx context.Context) error {
 	return nil
 }
 
-// close detaches the group from the transport first: raft answers what is in its channel while it shuts down.
+// closePatience is how long a group waits for proposals that are under way before it stops.
+const closePatience = 2 * time.Second
+
+// close lets go who waits, then detaches the group from the transport, then stops raft: nothing must be left in raft's
+// channels, since nobody would answer it.
 func (g *group) close() error {
 	if g.raft == nil {
 		return nil
 	}
 	g.verifier.stop()
+	g.gate.close(closePatience)
 	g.transport.close()
 	err := g.raft.Shutdown().Error()
+	close(g.stopped)
 	close(g.notify) // raft has stopped, so nobody sends any more
 	g.watching.Wait()
 	if errors.Is(err, raft.ErrRaftShutdown) {

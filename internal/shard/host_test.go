@@ -335,3 +335,26 @@ func TestColdGroupsPinNoFile(t *testing.T) {
 		return s.Check()
 	}))
 }
+
+func TestClosingInTheMiddleOfThingsLeavesNothingBehind(t *testing.T) {
+	for round := range 10 {
+		o := options(vfs.NewMem())
+		h := start(t, o)
+		var wg sync.WaitGroup
+		for w := range 16 {
+			wg.Go(func() {
+				for i := 0; ; i++ {
+					if err := create(context.Background(), h, 1000*w+i); err != nil {
+						return
+					}
+					if h.View(context.Background(), base.RootShard, func(*meta.State) error { return nil }) != nil {
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(time.Duration(round) * time.Millisecond) // lets them be anywhere
+		require.NoError(t, h.Close())
+		wg.Wait() // nobody hangs, although no context ends
+	}
+}

@@ -49,8 +49,12 @@ func (g *group) propose(ctx context.Context, command []byte) (meta.Result, error
 	if g.raft == nil || g.readyTerm.Load() == 0 {
 		return meta.Result{}, g.notLeader("propose")
 	}
-	future := g.raft.Apply(command, 0)
-	if err := wait(ctx, future); err != nil {
+	var future raft.ApplyFuture
+	err := g.wait(ctx, func() raft.Future {
+		future = g.raft.Apply(command, 0)
+		return future
+	})
+	if err != nil {
 		return meta.Result{}, g.outcome(ctx, err)
 	}
 	a, ok := future.Response().(applied)

@@ -37,7 +37,7 @@ func (g *group) view(ctx context.Context, fn func(*meta.State) error) error {
 	if term == 0 {
 		return g.notLeader("read shard")
 	}
-	if err := g.verifier.verify(ctx, func() error { return g.raft.VerifyLeader().Error() }); err != nil {
+	if err := g.verifier.verify(ctx, g.verifyLeader); err != nil {
 		if ctx.Err() != nil {
 			return base.Wrap(base.CodeTimeout, "read shard", context.Cause(ctx))
 		}
@@ -48,6 +48,10 @@ func (g *group) view(ctx context.Context, fn func(*meta.State) error) error {
 		return g.notLeader("read shard")
 	}
 	return g.fsm.view(fn)
+}
+
+func (g *group) verifyLeader() error {
+	return g.wait(context.Background(), func() raft.Future { return g.raft.VerifyLeader() })
 }
 
 // verifier makes one round of asking the others serve everybody who came before it began. Its goroutine lives only
