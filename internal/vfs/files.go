@@ -63,15 +63,14 @@ func copyTo(f io.ReaderAt, dst io.Writer, off, n int64) (int64, error) {
 	for sent < n {
 		b := buf[:min(n-sent, chunk)]
 		r, err := f.ReadAt(b, off+sent)
-		if r < len(b) {
-			if err == nil || errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return sent, err
+		if r == len(b) {
+			err = nil
+		} else if err == nil || errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
 		}
-		w, err := dst.Write(b)
+		w, werr := dst.Write(b[:r])
 		sent += int64(w)
-		if err != nil {
+		if err = errors.Join(werr, err); err != nil {
 			return sent, err
 		}
 	}
