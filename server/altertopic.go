@@ -6,6 +6,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/planner"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -15,6 +16,12 @@ func (s *Server) alterTopic(ctx context.Context, req wire.AlterTopicRequest) (wi
 	f, err := s.userTopic(ctx, op, req.Name, req.Topic)
 	if err != nil {
 		return wire.AlterTopicResponse{}, err
+	}
+	// Whether there are nodes enough is known here alone; the rest the state machine checks.
+	if next := f.Config; next.Alter(req.Set, req.Unset) == nil && next.ReplicationFactor > f.Config.ReplicationFactor {
+		if err := planner.CheckReplication(next, s.view()); err != nil {
+			return wire.AlterTopicResponse{}, err
+		}
 	}
 	cmd := meta.Command{
 		RequestID: req.RequestID, TimeMs: time.Now().UnixMilli(),

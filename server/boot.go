@@ -120,8 +120,13 @@ func (s *Server) fence(ctx context.Context) error {
 }
 
 func (s *Server) openShards(ctx context.Context) error {
+	reserve, err := store.OpenReserve(s.deps.FS, s.cfg.MetaDir, s.cfg.ReserveBytes)
+	if err != nil {
+		return explain("open meta directory "+s.cfg.MetaDir, err)
+	}
 	host, err := shard.Open(shard.Options{
-		FS: s.deps.FS, Dir: s.cfg.MetaDir, Meta: s.id.Meta, Node: s.id.Node, Shards: s.cfg.Shards,
+		MakeRoom: reserve.Give, // taken again by the next start
+		FS:       s.deps.FS, Dir: s.cfg.MetaDir, Meta: s.id.Meta, Node: s.id.Node, Shards: s.cfg.Shards,
 		OnLead: s.onLead, OnApply: s.onApply, OnFatal: s.fail, Logger: s.deps.Logger,
 	})
 	if err != nil {

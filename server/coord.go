@@ -16,7 +16,7 @@ func (s *Server) startCoord(context.Context) error {
 	c := coord.New(coord.Options{
 		Shards: s.host, Nodes: localNodes{s.plane, s.id.Node}, View: s.view,
 		Limits: meta.Limits{SegmentBytes: s.cfg.SegmentSizeLimitBytes, SegmentAgeMs: s.cfg.MaxSegmentAge().Milliseconds()},
-		Rand:   s.deps.Rand, Logger: s.deps.Logger,
+		Logger: s.deps.Logger,
 	})
 	// Before the data plane and the shards, both of which the loops use until they have ended.
 	s.undo.Push("coordinators", c.Close)

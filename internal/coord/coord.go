@@ -2,10 +2,8 @@ package coord
 
 import (
 	"context"
-	"crypto/rand"
-	"io"
 	"log/slog"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -19,7 +17,6 @@ import (
 type Shards interface {
 	Propose(ctx context.Context, shard base.ShardID, cmd meta.Command) (meta.Result, error)
 	View(ctx context.Context, shard base.ShardID, fn func(*meta.State) error) error
-	ShardOf(topicName string) base.ShardID
 }
 
 // Nodes carries orders to nodes, this one included, and their answers back: to dataplane.Plane, or over the network.
@@ -35,7 +32,6 @@ type Options struct {
 	Nodes  Nodes
 	View   func() topology.View // what is known of the nodes now
 	Limits meta.Limits          // the brokers' defaults for segments: 1 GiB, 1 h
-	Rand   io.Reader            // crypto/rand.Reader
 	Logger *slog.Logger
 
 	TellTimeout    time.Duration // for one message of orders: 5 s
@@ -51,9 +47,6 @@ func (o *Options) ensureDefaults() {
 	def(&o.FenceTimeout, 200*time.Millisecond)
 	def(&o.ProposeTimeout, 10*time.Second)
 	def(&o.EmptyPerSecond, 500)
-	if o.Rand == nil {
-		o.Rand = rand.Reader
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -175,35 +168,7 @@ func (c *Coord) RequestRoll(ctx context.Context, req RollRequest) (meta.Assignme
 	return l.inbox.ask(ctx, req)
 }
 
-// TopicRequest is a wish for a new topic. Its ids are made up when they are zero.
-type TopicRequest = planner.TopicRequest
-
-// CreateTopic places and commits a new topic. The sentences say where its segments go, and why; they are there also
-// when it is refused for want of nodes.
-func (c *Coord) CreateTopic(ctx context.Context, req TopicRequest) (meta.Result, []string, error) {
-	for _, id := range []*base.UUID{&req.ID, &req.RequestID} {
-		if id.IsZero() {
-			fresh, err := base.NewUUID(c.o.Rand)
-			if err != nil {
-				return meta.Result{}, nil, base.Wrap(base.CodeInternal, "create topic", err)
-			}
-			*id = fresh
-		}
-	}
-	cmd, explain, err := planner.CreateTopic(req, c.o.View(), newRand(), time.Now().UnixMilli())
-	if err != nil {
-		return meta.Result{}, explain, err
-	}
-	result, err := c.o.Shards.Propose(ctx, c.o.Shards.ShardOf(req.Name), cmd)
-	if err == nil {
-		err = result.Err("create topic")
-	}
-	return result, explain, err
-}
-
-func newRand() *mathrand.Rand {
-	return mathrand.New(mathrand.NewPCG(mathrand.Uint64(), mathrand.Uint64()))
-}
+func newRand() *rand.Rand { return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) }
 
 // Status is a moment's figures of one loop.
 type Status struct {

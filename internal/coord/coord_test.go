@@ -361,3 +361,26 @@ func TestLeadershipThatComesAndGoes(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+func TestAnOrderThatFailsHoldsNothingUp(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		stuck := w.create("stuck", base.TopicConfig{}, 1).Ranges[0].Active().ID
+		settle()
+		w.node.mu.Lock()
+		w.node.refuse[stuck] = true
+		w.node.mu.Unlock()
+		_, err := w.Propose(t.Context(), base.RootShard, meta.Command{AlterTopic: &meta.AlterTopic{Name: "stuck", Set: map[string]string{"label.a": "b"}}})
+		require.NoError(t, err)
+		time.Sleep(time.Minute) // its repeats are 3.2 s apart by now
+		topic := w.create("orders", base.TopicConfig{}, 1)
+		settle()
+		_, ok := w.holds(topic.Ranges[0].Active().ID)
+		require.True(t, ok)
+		require.Equal(t, 1, w.coord.Status()[0].Untold)
+		w.node.mu.Lock()
+		clear(w.node.refuse)
+		w.node.mu.Unlock()
+		time.Sleep(4 * time.Second)
+		require.Equal(t, 0, w.coord.Status()[0].Untold)
+	})
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/keyspace"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/planner"
 	"github.com/eastguard/eastguard/internal/topology"
 )
 
@@ -24,15 +25,15 @@ type world struct {
 	coord *Coord
 	self  base.Replica
 
-	mu       sync.Mutex
-	state    *meta.State
-	index    uint64
-	log      []meta.Command
-	refuse   error // Propose and View fail with it
-	view     topology.View
-	views    int
-	node     *fakeNode
-	proposed map[string]int
+	mu     sync.Mutex
+	state  *meta.State
+	index  uint64
+	log    []meta.Command
+	refuse error // Propose and View fail with it
+	view   topology.View
+	views  int
+	node   *fakeNode
+	made   int
 }
 
 // fakeNode is the data plane of a node: what it holds, and how it answers.
@@ -51,10 +52,9 @@ type fakeNode struct {
 	refuse   map[base.SegmentID]bool
 }
 
-
 func newWorld(t testing.TB) *world {
 	w := &world{
-		t: t, self: base.Replica{Node: "n1", Disk: base.DiskID{1}}, state: meta.New(base.RootShard, 1), proposed: map[string]int{},
+		t: t, self: base.Replica{Node: "n1", Disk: base.DiskID{1}}, state: meta.New(base.RootShard, 1),
 		node: &fakeNode{
 			held: map[base.SegmentID]meta.Assignment{}, trims: map[base.RangeRef]int64{}, deleted: map[base.TopicID]bool{},
 			previous: map[base.SegmentID]int64{}, fenced: map[base.SegmentID]bool{}, refuse: map[base.SegmentID]bool{},
@@ -74,8 +74,6 @@ func (w *world) newCoord() *Coord {
 		},
 	})
 }
-
-func (w *world) ShardOf(string) base.ShardID { return base.RootShard }
 
 func (w *world) Propose(_ context.Context, shard base.ShardID, cmd meta.Command) (meta.Result, error) {
 	time.Sleep(time.Millisecond) // the disk
@@ -187,10 +185,16 @@ func (w *world) Fence(_ context.Context, node base.NodeID, requests []meta.Fence
 
 func (w *world) lead() { w.coord.Lead(base.RootShard, true) }
 
-// create makes a topic through the Coord.
+// create makes a topic.
 func (w *world) create(name string, config base.TopicConfig, ranges int) *meta.Topic {
-	r, _, err := w.coord.CreateTopic(context.Background(), TopicRequest{Name: name, Config: config, Spans: keyspace.Tile(ranges)})
+	w.made++
+	cmd, _, err := planner.CreateTopic(planner.TopicRequest{
+		ID: base.TopicID{1, byte(w.made >> 8), byte(w.made)}, Name: name, Config: config, Spans: keyspace.Tile(ranges),
+	}, w.view, newRand(), time.Now().UnixMilli())
 	require.NoError(w.t, err)
+	r, err := w.Propose(context.Background(), base.RootShard, cmd)
+	require.NoError(w.t, err)
+	require.NoError(w.t, r.Err("create topic"))
 	return r.Topic
 }
 

@@ -9,13 +9,15 @@ import (
 	"github.com/eastguard/eastguard/internal/meta"
 )
 
-// lane is one of the two streams of orders to a node.
+// lane is one of the streams of orders to a node.
 type lane int
 
-// What just happened goes urgent; what is told because the loop is new, or again, goes in the background.
+// What just happened goes urgent; what is told because the loop is new goes in the background; single orders that a
+// node could not carry out are told again by themselves, so that they hold nothing else up.
 const (
 	urgent lane = iota
 	background
+	repeats
 	lanes
 )
 
@@ -93,6 +95,9 @@ func (l *loop) tell(now time.Time) {
 		for i := range b.lanes {
 			p := &b.lanes[i]
 			if p.busy || p.waiting.len() == 0 {
+				if !p.busy {
+					p.fails = 0
+				}
 				continue
 			}
 			if now.Before(p.retryAt) {
@@ -150,14 +155,17 @@ func move[K comparable, V any](to *map[K]V, from map[K]V, n *int) {
 }
 
 // giveBack returns what was under way to what waits, to be sent again later.
-func (p *pile) giveBack(now time.Time) {
+func (p *pile) giveBack(now time.Time) { p.defect(p, now) }
+
+// defect moves what was under way to the pile to, which rests before it is sent.
+func (p *pile) defect(to *pile, now time.Time) {
 	n := p.flying.len()
-	move(&p.waiting.segments, p.flying.segments, &n)
-	move(&p.waiting.trims, p.flying.trims, &n)
-	move(&p.waiting.deletes, p.flying.deletes, &n)
+	move(&to.waiting.segments, p.flying.segments, &n)
+	move(&to.waiting.trims, p.flying.trims, &n)
+	move(&to.waiting.deletes, p.flying.deletes, &n)
 	p.flying = orderSet{}
-	p.fails = min(p.fails+1, 6)
-	p.retryAt = now.Add(100 * time.Millisecond << (p.fails - 1)) // 100 ms to 3.2 s
+	to.fails = min(to.fails+1, 6)
+	to.retryAt = now.Add(100 * time.Millisecond << (to.fails - 1)) // 100 ms to 3.2 s
 }
 
 // orders derives the message from the committed state. What the state does not hold any more needs no telling.
@@ -229,14 +237,17 @@ func (l *loop) onTold(t told, now time.Time) {
 	for i := range t.confirmed {
 		l.onConfirmation(b, p, &t.confirmed[i], epochs[t.confirmed[i].Segment], now)
 	}
-	if p.flying.len() == 0 {
-		p.fails, p.retryAt = 0, time.Time{}
-		return
-	}
 	if t.err != nil {
 		l.coord.o.Logger.Warn("node has not confirmed its orders", "node", string(t.node), "orders", p.flying.len(), "error", t.err)
+		p.giveBack(now)
+		return
 	}
-	p.giveBack(now)
+	if t.lane != repeats {
+		p.fails, p.retryAt = 0, time.Time{}
+	}
+	if p.flying.len() > 0 {
+		p.defect(&b.lanes[repeats], now)
+	}
 }
 
 func (l *loop) onConfirmation(b *outbox, p *pile, c *meta.Confirmation, asg *meta.Assignment, now time.Time) {

@@ -320,3 +320,13 @@ func TestCommandsAreCutIntoEntries(t *testing.T) {
 	require.EqualValues(t, BatchSize, cmds[1].RollSegments[0].Segment)
 	require.Len(t, cmds[3].TrimRanges, 1)
 }
+
+func TestCheckReplication(t *testing.T) {
+	one := view(node("n1", "", 0))
+	require.NoError(t, CheckReplication(base.TopicConfig{ReplicationFactor: 1}, one))
+	err := CheckReplication(base.TopicConfig{ReplicationFactor: 3}, one)
+	require.ErrorIs(t, err, base.CodeNotEnoughNodes)
+	var e *base.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, "lower the replication factor to 1, or add nodes", e.HintText())
+}
