@@ -109,9 +109,7 @@ func (c *crash) contents(n *node) image {
 			continue
 		}
 		p := n.now.page(i)
-		if p != nil {
-			p.shared = true
-		}
+		p.share()
 		if c.keep < 1 && c.rng.Intn(8) == 0 {
 			p = c.torn(im.page(i), p)
 		}

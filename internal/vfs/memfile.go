@@ -19,6 +19,14 @@ type page struct {
 	shared bool
 }
 
+// share freezes a page. A page that is shared already may be read by the other file system at this moment, so it is
+// not written to, not even this.
+func (p *page) share() {
+	if p != nil && !p.shared {
+		p.shared = true
+	}
+}
+
 // image is a file's contents at one moment; a nil page, and what lies beyond the last one, is zero.
 type image struct {
 	size  int64
