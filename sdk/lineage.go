@@ -35,15 +35,24 @@ func (t *consumerTopic) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	ends := found
+	if t.k.cfg.stop == stopAtEnd {
+		// The commit that comes with another position is what the broker can prove, which just after its restart may be
+		// less than it has acked. Asked for the latest position, it finds out first.
+		if ends, err = t.k.c.listOffsets(ctx, r, ids, startSpec{kind: startLatest}); err != nil {
+			return err
+		}
+	}
 	t.k.mu.Lock()
 	defer t.k.mu.Unlock()
 	t.route = r
 	for _, id := range ids {
 		b, ok := found[id]
-		if !ok {
+		end, ok2 := ends[id]
+		if !ok || !ok2 {
 			continue // trimmed away since the route was made
 		}
-		t.firstCursorLocked(id, b)
+		t.firstCursorLocked(id, b, end.Offset)
 	}
 	t.started = true
 	t.releaseLocked()
@@ -62,8 +71,8 @@ func (t *consumerTopic) selected(r *route) []base.RangeID {
 	return ids
 }
 
-// firstCursorLocked makes the cursor of a range that was there at the start.
-func (t *consumerTopic) firstCursorLocked(id base.RangeID, b bounds) {
+// firstCursorLocked makes the cursor of a range that was there at the start, and ended at end then.
+func (t *consumerTopic) firstCursorLocked(id base.RangeID, b bounds, end int64) {
 	cur := t.newCursorLocked(id)
 	cfg := &t.k.cfg
 	cur.commit = b.Commit
@@ -71,7 +80,7 @@ func (t *consumerTopic) firstCursorLocked(id base.RangeID, b bounds) {
 		cur.end = b.Commit
 	}
 	if cfg.stop == stopAtEnd {
-		cur.stopAt = b.Commit
+		cur.stopAt = end
 	}
 	cur.pos, cur.next = b.Offset, b.Offset
 	switch offset, named := cfg.start.position(t.name, id); {
