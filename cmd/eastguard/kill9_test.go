@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/binary"
 	"math/rand/v2"
 	"net"
@@ -79,18 +80,31 @@ func freePort(t *testing.T) string {
 // load is a set of producers that write numbered records as fast as they are taken.
 type load struct {
 	t    *testing.T
-	quit chan struct{}
+	quit context.Context // ends when the producers must stop: at the end, or at the first failure
+	end  context.CancelFunc
 	wg   sync.WaitGroup
 
-	count atomic.Int64  // of acks
-	woken chan struct{} // capacity one: an ack has come
+	failed sync.Once
+	count  atomic.Int64  // of acks
+	woken  chan struct{} // capacity one: an ack has come
 
-	mu   sync.Mutex
-	acks [][]int64 // by producer: offset of each record acknowledged, by its number; -1 while unknown
+	mu      sync.Mutex
+	granted sync.Cond // allowed has grown, or quit has ended
+	allowed int       // how many records may be sent in all
+	sent    int
+	acks    [][]int64 // by producer: offset of each record acknowledged, by its number; -1 while unknown
 }
 
 func startLoad(t *testing.T, c *sdk.Client, topic string, producers int) *load {
-	l := &load{t: t, quit: make(chan struct{}), woken: make(chan struct{}, 1), acks: make([][]int64, producers)}
+	l := &load{t: t, woken: make(chan struct{}, 1), acks: make([][]int64, producers)}
+	l.granted.L = &l.mu
+	l.quit, l.end = context.WithCancel(context.Background())
+	context.AfterFunc(l.quit, func() {
+		l.mu.Lock()
+		l.granted.Broadcast()
+		l.mu.Unlock()
+	})
+	t.Cleanup(l.stop)
 	for i := range producers {
 		producer, err := c.NewProducer(topic, sdk.WithDeliveryTimeout(5*time.Minute), sdk.WithBufferBytes(1<<20), sdk.WithLinger(time.Millisecond))
 		require.NoError(t, err)
@@ -102,21 +116,16 @@ func startLoad(t *testing.T, c *sdk.Client, topic string, producers int) *load {
 // produce sends records until told to stop. Half of a record is its number, the rest says whose it is.
 func (l *load) produce(producer *sdk.Producer, i int) {
 	for n := int64(0); ; n++ {
-		select {
-		case <-l.quit:
+		if !l.next(i) {
 			if err := producer.Close(within(l.t, time.Minute)); err != nil {
-				l.t.Errorf("producer %d: close: %v", i, err)
+				l.fail("producer %d: close: %v", i, err)
 			}
 			return
-		default:
 		}
 		value := binary.BigEndian.AppendUint64(make([]byte, 0, 256), uint64(n))[:256]
-		l.mu.Lock()
-		l.acks[i] = append(l.acks[i], -1)
-		l.mu.Unlock()
 		err := producer.SendAsync(sdk.Record{Key: []byte{byte(i)}, Value: value}, func(ack sdk.Ack, err error) {
 			if err != nil {
-				l.t.Errorf("producer %d: record %d: %v", i, n, err)
+				l.fail("producer %d: record %d: %v", i, n, err)
 				return
 			}
 			l.mu.Lock()
@@ -129,20 +138,44 @@ func (l *load) produce(producer *sdk.Producer, i int) {
 			}
 		})
 		if err != nil {
-			l.t.Errorf("producer %d: record %d: %v", i, n, err)
+			l.fail("producer %d: record %d: %v", i, n, err)
 			return
 		}
 	}
 }
 
-// awaitAcks returns when n more records have been acknowledged.
+// next takes producer i's next record from what is allowed; false means that it is time to stop.
+func (l *load) next(i int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.sent >= l.allowed && l.quit.Err() == nil {
+		l.granted.Wait()
+	}
+	l.sent++
+	l.acks[i] = append(l.acks[i], -1)
+	return l.quit.Err() == nil
+}
+
+// fail reports the first failure and ends the load; the others are its consequences.
+func (l *load) fail(format string, args ...any) {
+	l.failed.Do(func() { l.t.Errorf(format, args...) })
+	l.end()
+}
+
+// awaitAcks lets enough records go that plenty are under way when n more have been acknowledged, and returns then.
 func (l *load) awaitAcks(n int) {
 	l.t.Helper()
+	l.mu.Lock()
+	l.allowed += n + 20_000
+	l.granted.Broadcast()
+	l.mu.Unlock()
 	goal := l.count.Load() + int64(n)
 	deadline := time.After(limit)
 	for l.count.Load() < goal {
 		select {
 		case <-l.woken:
+		case <-l.quit.Done():
+			l.t.FailNow()
 		case <-deadline:
 			l.t.Fatalf("%d acks are missing", goal-l.count.Load())
 		}
@@ -161,7 +194,7 @@ func (l *load) acked() [][]int64 {
 }
 
 func (l *load) stop() {
-	close(l.quit)
+	l.end()
 	l.wg.Wait()
 }
 
@@ -181,14 +214,16 @@ func verify(t *testing.T, all []sdk.Message, acks [][]int64) {
 	t.Helper()
 	next := make([]int64, len(acks)) // by producer: the number that must come next
 	for at, m := range all {
-		require.EqualValues(t, at, m.Offset, "offsets are dense from 0")
-		require.Len(t, m.Key, 1)
-		require.Len(t, m.Value, 256)
+		if m.Offset != int64(at) || len(m.Key) != 1 || len(m.Value) != 256 {
+			t.Fatalf("record %d has offset %d, a key of %d and a value of %d bytes", at, m.Offset, len(m.Key), len(m.Value))
+		}
 		i, n := int(m.Key[0]), int64(binary.BigEndian.Uint64(m.Value))
-		require.Equal(t, next[i], n, "producer %d at offset %d: a record is lost, repeated or out of order", i, m.Offset)
+		if n != next[i] {
+			t.Fatalf("producer %d at offset %d: record %d where %d must follow: one is lost, repeated or out of order", i, m.Offset, n, next[i])
+		}
 		next[i]++
-		if n < int64(len(acks[i])) && acks[i][n] >= 0 {
-			require.Equal(t, acks[i][n], m.Offset, "producer %d, record %d: acknowledged at another offset", i, n)
+		if n < int64(len(acks[i])) && acks[i][n] >= 0 && acks[i][n] != m.Offset {
+			t.Fatalf("producer %d, record %d: acknowledged at offset %d, and read at %d", i, n, acks[i][n], m.Offset)
 		}
 	}
 	for i, offsets := range acks {
