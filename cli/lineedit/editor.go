@@ -27,15 +27,18 @@ import (
 //   - Raw mode holds during ReadLine only, so Ctrl-C is a signal while a command runs.
 //   - Its own list of candidates would insert their help text. Candidates are printed here, above the prompt, and
 //     only what can be inserted is handed back.
-//   - It changes its width from a signal handler while another goroutine draws. Here the width is passed on by the
-//     goroutine that reads keys.
+//   - It changes its width from a signal handler while another goroutine draws, and its goroutine goes on for a
+//     moment after it has handed a line out. So width and vi mode are set by that goroutine itself, in key.
 type editor struct {
 	o       Options
 	rl      *readline.Instance
 	in      *pasteReader
 	history *history
 	closed  sync.Once
+	inFd    int
+	outFd   int
 
+	vi      bool
 	prompt  string
 	width   atomic.Int64
 	resized func()
@@ -43,7 +46,7 @@ type editor struct {
 }
 
 func newEditor(o Options, h *history) (*editor, error) {
-	e := &editor{o: o, history: h, in: &pasteReader{r: contextFile(o)}}
+	e := &editor{o: o, history: h, in: &pasteReader{r: contextFile(o)}, inFd: int(o.In.Fd()), outFd: int(o.Out.Fd())}
 	e.width.Store(int64(e.columns()))
 	rl, err := readline.NewEx(&readline.Config{
 		HistoryFile: os.DevNull, HistoryLimit: historyLimit, DisableAutoSaveHistory: true, HistorySearchFold: true,
@@ -54,7 +57,7 @@ func newEditor(o Options, h *history) (*editor, error) {
 		FuncMakeRaw:    e.makeRaw, FuncExitRaw: e.exitRaw,
 		FuncGetWidth:        func() int { return int(e.width.Load()) },
 		FuncOnWidthChanged:  func(f func()) { e.resized = f },
-		FuncFilterInputRune: func(r rune) (rune, bool) { e.checkWidth(); return filterKey(r) },
+		FuncFilterInputRune: e.key,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the line editor: %w", err)
@@ -81,11 +84,19 @@ func (r eofReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// filterKey drops Ctrl-Z: the library would suspend the parent as well.
-func filterKey(r rune) (rune, bool) { return r, r != readline.CharCtrlZ }
+// key sees each key on the goroutine that edits, before it is acted upon. It drops Ctrl-Z: the library would
+// suspend the parent as well.
+func (e *editor) key(r rune) (rune, bool) {
+	e.checkWidth()
+	if vi := e.o.Vi != nil && e.o.Vi(); vi != e.vi {
+		e.vi = vi
+		e.rl.SetVimMode(vi)
+	}
+	return r, r != readline.CharCtrlZ
+}
 
 func (e *editor) makeRaw() (err error) {
-	e.raw, err = readline.MakeRaw(int(e.o.In.Fd()))
+	e.raw, err = readline.MakeRaw(e.inFd)
 	return err
 }
 
@@ -93,13 +104,13 @@ func (e *editor) exitRaw() error {
 	if e.raw == nil {
 		return nil
 	}
-	err := readline.Restore(int(e.o.In.Fd()), e.raw)
+	err := readline.Restore(e.inFd, e.raw)
 	e.raw = nil
 	return err
 }
 
 func (e *editor) columns() int {
-	cols, _, err := readline.GetSize(int(e.o.Out.Fd()))
+	cols, _, err := readline.GetSize(e.outFd)
 	if err != nil || cols < 1 {
 		return term.DefaultWidth
 	}
@@ -117,7 +128,6 @@ func (e *editor) ReadLine(prompt string) (Line, error) {
 	e.checkWidth()
 	e.prompt = prompt
 	e.rl.SetPrompt(prompt)
-	e.rl.SetVimMode(e.o.Vi != nil && e.o.Vi())
 	fmt.Fprint(e.o.Out, pasteOn)
 	text, err := e.rl.Readline()
 	fmt.Fprint(e.o.Out, pasteOff)

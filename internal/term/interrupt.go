@@ -20,12 +20,13 @@ func Interruptible(ctx context.Context, r io.Reader) io.Reader {
 	if !ok {
 		return contextReader{ctx, r}
 	}
-	return &polledReader{ctx: ctx, f: f}
+	return &polledReader{ctx: ctx, f: f, fd: int32(f.Fd())}
 }
 
 type polledReader struct {
 	ctx context.Context
 	f   *os.File
+	fd  int32
 }
 
 func (p *polledReader) Read(b []byte) (int, error) {
@@ -33,7 +34,7 @@ func (p *polledReader) Read(b []byte) (int, error) {
 		if p.ctx.Err() != nil {
 			return 0, context.Cause(p.ctx)
 		}
-		fds := []unix.PollFd{{Fd: int32(p.f.Fd()), Events: unix.POLLIN}}
+		fds := []unix.PollFd{{Fd: p.fd, Events: unix.POLLIN}}
 		n, err := unix.Poll(fds, int(pollEvery/time.Millisecond))
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return p.f.Read(b)
