@@ -15,7 +15,7 @@ func (s *Server) deleteTopic(ctx context.Context, req wire.DeleteTopicRequest) (
 	if err != nil {
 		return wire.DeleteTopicResponse{}, err
 	}
-	sum := s.topicSummary(f.Topic, f.shard)
+	sum := s.topicSummary(f.Topic, f.shard, s.shardLeader(f.shard))
 	cmd := meta.Command{
 		RequestID: req.RequestID, TimeMs: time.Now().UnixMilli(),
 		DeleteTopic: &meta.DeleteTopic{Topic: f.ID, ExpectVersion: req.ExpectVersion},

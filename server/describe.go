@@ -74,18 +74,18 @@ func (s *Server) topicDetail(t *meta.Topic, shard base.ShardID) wire.TopicDetail
 		}
 		d.Ranges = append(d.Ranges, rd)
 	}
-	d.Summary = s.topicSummary(t, shard)
+	d.Summary = s.topicSummary(t, shard, s.shardLeader(shard))
 	d.Nodes = s.addresses(named)
 	return d
 }
 
-func (s *Server) topicSummary(t *meta.Topic, shard base.ShardID) wire.TopicSummary {
+func (s *Server) topicSummary(t *meta.Topic, shard base.ShardID, leader base.NodeID) wire.TopicSummary {
 	sum := wire.TopicSummary{
 		ID: t.ID, Name: t.Name, Version: t.Version, State: base.StateActive,
 		ReplicationFactor: t.Config.ReplicationFactor, Strategy: t.Config.Strategy,
 		RetentionMs: t.Config.Retention.Milliseconds(), RetentionBytes: t.Config.RetentionBytes,
 		Compression: t.Config.Compression, Labels: t.Config.Labels, CreatedMs: t.CreatedMs,
-		Shard: shard, ShardLeader: s.shardLeader(shard),
+		Shard: shard, ShardLeader: leader,
 	}
 	for _, r := range t.Ranges {
 		if r.State == base.StateActive {

@@ -29,6 +29,7 @@ func (s *Server) listTopics(ctx context.Context, req wire.ListTopicsRequest) (wi
 	var resp wire.ListTopicsResponse
 	var page []found
 	more := false
+	leaders := make(map[base.ShardID]base.NodeID)
 	for _, status := range s.host.Status() {
 		err := s.host.View(ctx, status.ID, func(st *meta.State) error {
 			topics, rest := st.List(req.After, limit, keep)
@@ -38,6 +39,7 @@ func (s *Server) listTopics(ctx context.Context, req wire.ListTopicsRequest) (wi
 			}
 			return nil
 		})
+		leaders[status.ID] = status.Leader
 		if err != nil {
 			resp.Missing = append(resp.Missing, status.ID)
 		}
@@ -47,7 +49,7 @@ func (s *Server) listTopics(ctx context.Context, req wire.ListTopicsRequest) (wi
 		page, more = page[:limit], true
 	}
 	for _, f := range page {
-		resp.Topics = append(resp.Topics, s.topicSummary(f.Topic, f.shard))
+		resp.Topics = append(resp.Topics, s.topicSummary(f.Topic, f.shard, leaders[f.shard]))
 	}
 	if more && len(page) > 0 {
 		resp.Next = page[len(page)-1].Name

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/dataplane"
@@ -31,20 +32,27 @@ func (s *Server) takeNodes(st *meta.State) {
 		}})
 		v = topology.Reduce(v, topology.Event{Standing: &topology.StandingChange{ID: n.ID, Standing: standing(n.State)}})
 	}
-	s.nodes.Store(&v)
+	s.nodes.Lock()
+	defer s.nodes.Unlock()
+	s.nodes.view, s.nodes.usageAt = v, time.Time{}
 }
+
+// usageAge is how old a node's view of its own disk may be. To look costs a walk over every segment.
+const usageAge = time.Second
 
 // view is the cluster as this node sees it: what the root has admitted, and this node's own disk.
 func (s *Server) view() topology.View {
-	v := s.nodes.Load()
-	if v == nil {
-		return topology.View{}
+	s.nodes.Lock()
+	defer s.nodes.Unlock()
+	if now := time.Now(); now.Sub(s.nodes.usageAt) >= usageAge {
+		s.nodes.usageAt = now
+		st := s.store.Stats()
+		s.nodes.view = topology.Reduce(s.nodes.view, topology.Event{Usage: &topology.Usage{
+			ID: s.id.Node, Boot: s.id.Boot, Full: st.DiskFull, DiskFree: st.DiskFree, DiskTotal: st.DiskTotal,
+			Segments: st.Segments, Leading: s.plane.Leads(),
+		}})
 	}
-	st := s.store.Stats()
-	return topology.Reduce(*v, topology.Event{Usage: &topology.Usage{
-		ID: s.id.Node, Boot: s.id.Boot, Full: st.DiskFull, DiskFree: st.DiskFree, DiskTotal: st.DiskTotal,
-		Segments: st.Segments, Leading: s.plane.Leads(),
-	}})
+	return s.nodes.view
 }
 
 // onApply hears what a shard has applied.

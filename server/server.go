@@ -71,7 +71,11 @@ type Server struct {
 	fetchPool  *pool
 	metaPool   *pool
 
-	nodes atomic.Pointer[topology.View] // the root shard's nodes
+	nodes struct {
+		sync.Mutex
+		view    topology.View // the root shard's nodes, and what was last seen of this one's disk
+		usageAt time.Time
+	}
 	leads struct {
 		sync.Mutex
 		shards map[base.ShardID]struct{} // that this node leads
