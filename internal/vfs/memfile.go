@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
@@ -130,14 +131,9 @@ func (n *node) writable(i int, chunk []byte) *page {
 	return p
 }
 
-func allZero(b []byte) bool {
-	for _, c := range b {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
-}
+var zeroPage [pageSize]byte
+
+func allZero(b []byte) bool { return bytes.Equal(b, zeroPage[:len(b)]) }
 
 func (n *node) truncate(size int64) {
 	for i := int(size / pageSize); i < len(n.now.pages); i++ {

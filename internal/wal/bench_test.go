@@ -132,3 +132,55 @@ func BenchmarkAppendConcurrent(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRecover opens a log of one full file.
+func BenchmarkRecover(b *testing.B) {
+	for _, size := range []int{1 << 10, 64 << 10} {
+		b.Run(fmt.Sprintf("64MiB of %d", size), func(b *testing.B) {
+			dir := b.TempDir()
+			o := wal.Options{FS: vfs.OS, Dir: dir, UUID: disk}
+			replay := func(wal.LSN, uint8, []byte) error { return nil }
+			l, _, err := wal.Open(o, replay)
+			require.NoError(b, err)
+			e := wal.Entry{Kind: 1, Records: 1, Parts: [][]byte{random(size)}}
+			var acks sync.WaitGroup
+			for n := 0; n < 63<<20; n += size + 24 {
+				acks.Add(1)
+				require.NoError(b, l.Append(e, func(_ wal.LSN, err error) { acks.Done() }))
+				if n%(1<<20) < size {
+					acks.Wait()
+				}
+			}
+			acks.Wait()
+			require.NoError(b, l.Close())
+			b.SetBytes(64 << 20)
+			b.ReportAllocs()
+			for b.Loop() {
+				l, _, err := wal.Open(o, replay)
+				require.NoError(b, err)
+				require.NoError(b, l.Close())
+			}
+		})
+	}
+}
+
+// BenchmarkOpenEmpty is what a log adds to the start of a fresh broker.
+func BenchmarkOpenEmpty(b *testing.B) {
+	for b.Loop() {
+		l, _, err := wal.Open(wal.Options{FS: vfs.OS, Dir: b.TempDir(), UUID: disk}, nil)
+		require.NoError(b, err)
+		require.NoError(b, l.Close())
+	}
+}
+
+func BenchmarkOpenEmptyMem(b *testing.B) {
+	for b.Loop() {
+		m := vfs.NewMem()
+		l, _, err := wal.Open(wal.Options{FS: m, Dir: "/", UUID: disk}, nil)
+		require.NoError(b, err)
+		require.NoError(b, l.Close())
+		l, _, err = wal.Open(wal.Options{FS: m, Dir: "/", UUID: disk}, nil)
+		require.NoError(b, err)
+		require.NoError(b, l.Close())
+	}
+}

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -97,28 +98,53 @@ func (r *reader) frameAt(lsn LSN) (f frame, payload []byte, ok bool) {
 
 // next finds the first whole frame at or above lsn.
 func (r *reader) next(lsn LSN) (LSN, bool) {
-	for off := r.offset(lsn); off+frameHeader <= r.size; {
-		n := min(windowBytes, r.size-off)
-		if found, ok := r.candidate(r.bytes(off, n), off); !ok {
-			off += (n - frameHeader + align) &^ (align - 1)
-		} else if _, _, ok := r.frameAt(r.position(found)); ok {
-			return r.position(found), true
-		} else {
-			off = found + align
+	off, ok := r.search(r.offset(lsn), func(b []byte, off int64) bool {
+		// Eight bytes that hold their own position: a test that nearly everything that is not a frame fails.
+		if LSN(binary.LittleEndian.Uint64(b[8:])) != r.position(off) {
+			return false
 		}
-	}
-	return 0, false
+		_, ok := decodeFrame(b, r.seed)
+		return ok
+	}, func(off int64) bool {
+		_, _, ok := r.frameAt(r.position(off))
+		return ok
+	})
+	return r.position(off), ok
 }
 
-// candidate finds the first place in b, which lies at off, that holds its own LSN where a frame would: a test of
-// eight bytes that nearly everything else fails.
-func (r *reader) candidate(b []byte, off int64) (int64, bool) {
-	want := uint64(r.position(off))
-	for i := 0; i+frameHeader <= len(b); i += align {
-		if binary.LittleEndian.Uint64(b[i+8:]) == want {
-			return off + int64(i), true
+// anyHeader finds the first frame header in the file, whatever became of its payload, by its checksum alone.
+func (r *reader) anyHeader() (f frame, off int64, ok bool) {
+	off, ok = r.search(headerBytes, func(b []byte, off int64) bool {
+		if b[20] != byte(typeMark) && b[20] != byte(typeEntry) { // cheaper than the checksum
+			return false
 		}
-		want += align
+		f, ok = decodeFrame(b, r.seed)
+		return ok && f.lsn >= LSN(off-headerBytes)
+	}, func(int64) bool { return true })
+	return f, off, ok
+}
+
+// search finds the first place at or above off, where a frame could be, that looks right and then proves right.
+// looks is given the bytes of a frame header; proves may read elsewhere.
+func (r *reader) search(off int64, looks func(b []byte, off int64) bool, proves func(off int64) bool) (int64, bool) {
+	for off+frameHeader <= r.size {
+		n := min(windowBytes, r.size-off)
+		b := r.bytes(off, n)
+		past := off + (n-frameHeader)&^(align-1) + align
+		if bytes.Equal(b, zeros[:n]) { // most of a file that is not full
+			off = past
+			continue
+		}
+		for len(b) >= frameHeader && !looks(b[:frameHeader], off) {
+			b, off = b[min(align, len(b)):], off+align
+		}
+		if off >= past {
+			continue
+		}
+		if proves(off) {
+			return off, true
+		}
+		off += align
 	}
 	return 0, false
 }

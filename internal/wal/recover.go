@@ -157,29 +157,15 @@ func (r *recovery) identify(f *found) error {
 
 // guessBase finds the position of the file's first byte by any frame in it: a frame states its own position.
 func (f *found) guessBase() bool {
-	h, off, ok := f.anyFrameHeader()
+	h, off, ok := f.anyHeader()
 	if ok {
 		f.base = h.lsn - LSN(off-headerBytes)
 	}
 	return ok
 }
 
-// anyFrameHeader finds the first frame header of this file in it, whatever became of its payload.
-func (f *found) anyFrameHeader() (h frame, off int64, ok bool) {
-	for off = headerBytes; off+frameHeader <= f.size; off += align {
-		b := f.bytes(off, frameHeader)
-		if b[20] != byte(typeMark) && b[20] != byte(typeEntry) { // cheaper than the checksum
-			continue
-		}
-		if h, ok = decodeFrame(b, f.seed); ok && h.lsn >= LSN(off-headerBytes) {
-			return h, off, true
-		}
-	}
-	return frame{}, 0, false
-}
-
 func (f *found) holdsFrameHeader() bool {
-	_, _, ok := f.anyFrameHeader()
+	_, _, ok := f.anyHeader()
 	return ok
 }
 

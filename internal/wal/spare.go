@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"time"
+
+	"github.com/eastguard/eastguard/internal/vfs"
 )
 
 // A file that was written before, if only with zeros, takes a sync that changes no metadata. Trimmed files are such
@@ -53,19 +55,28 @@ func (l *Log) fillSpare() error {
 	if err != nil {
 		return err
 	}
-	for off := int64(0); off < sp.size && err == nil; off += fillChunk {
+	if err := errors.Join(l.fill(f, sp.size), f.Close()); err != nil {
+		return err
+	}
+	l.files.giveBack(sp)
+	return nil
+}
+
+// fill writes zeros to f, a chunk at a time, until it is full or the log closes.
+func (l *Log) fill(f vfs.File, size int64) error {
+	for off := int64(0); off < size; off += fillChunk {
 		started := time.Now()
-		if _, err = f.WriteAt(zeros[:min(fillChunk, sp.size-off)], off); err == nil {
-			err = f.SyncData()
+		if _, err := f.WriteAt(zeros[:min(fillChunk, size-off)], off); err != nil {
+			return err
+		}
+		if err := f.SyncData(); err != nil {
+			return err
 		}
 		if !l.pauseFill(time.Since(started)) {
 			break
 		}
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		l.files.giveBack(sp)
-	}
-	return err
+	return nil
 }
 
 // pauseFill leaves the disk to the log for three times as long as the filler had it, and for as long as the log is

@@ -61,12 +61,16 @@ const firstFill = 4 << 20
 
 // Open recovers the log in o.Dir, calls replay for each entry in order, and makes the log ready for appends. The
 // lsn given to replay is the end of the entry, as done gets it; payload is valid only during the call. Damage does
-// not stop the replay of what is provable: the caller decides what it means. An error of replay ends Open.
+// not stop the replay of what is provable: the caller decides what it means. An error of replay ends Open. A nil replay
+// skips what is there.
 func Open(o Options, replay func(lsn LSN, kind uint8, payload []byte) error) (*Log, Recovery, error) {
 	started := time.Now()
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, Recovery{}, err
+	}
+	if replay == nil {
+		replay = func(LSN, uint8, []byte) error { return nil }
 	}
 	r := &recovery{o: o, replay: replay}
 	if err := r.run(); err != nil {
