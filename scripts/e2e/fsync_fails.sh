@@ -10,7 +10,7 @@ seeds=127.0.0.1:$EASTGUARD_BASE_PORT
 pid=$(cat "$EASTGUARD_CLUSTER_DIR/n1/pid")
 "$cli" -s "$seeds" create-topic t 1 >/dev/null
 
-strace -f -qq -p "$pid" -e trace=fdatasync,fsync -e inject=fdatasync,fsync:error=EIO:when=20+ -o "$work/trace" &
+strace -f -q -p "$pid" -e trace=fdatasync,fsync -e inject=fdatasync,fsync:error=EIO:when=20+ -o "$work/trace" &
 tracer=$!
 traced() { [[ $(awk '/^TracerPid/{print $2}' "/proc/$pid/status") != 0 ]]; }
 until_true 10 traced || skip "strace cannot attach here (ptrace is not permitted)"
