@@ -2,6 +2,8 @@ package sdk
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/mux"
@@ -11,6 +13,9 @@ import (
 // unreachableRounds is how often ask tries every broker it knows before it says that none answers. It gives up
 // long before the caller's deadline then: somebody is waiting to be told that the address is wrong.
 const unreachableRounds = 3
+
+// minPatience is how long one broker gets at least before another is asked.
+const minPatience = 2 * time.Second
 
 // ask sends a request that any broker can take (each forwards to whoever decides) and decodes the answer. It goes
 // from broker to broker while the answers say that another, or a later, try may do better, until ctx ends. A
@@ -47,7 +52,7 @@ func (a *asking) run(ctx context.Context) (mux.Response, error) {
 		conn, err := b.connect(ctx)
 		if err == nil {
 			var answer mux.Response
-			answer, err = conn.Call(ctx, a.kind, a.msg, nil)
+			answer, err = a.try(ctx, b, conn)
 			if err == nil {
 				return answer, nil
 			}
@@ -58,7 +63,7 @@ func (a *asking) run(ctx context.Context) (mux.Response, error) {
 			return mux.Response{}, a.failure(ctx)
 		}
 		a.last = err
-		switch remedyFor(err) {
+		switch a.remedy(err) {
 		case waitHere:
 			a.queue = append([]*broker{b}, a.queue...)
 			if !pause(ctx, requestBackoff.wait(a.rounds+1)) {
@@ -72,6 +77,30 @@ func (a *asking) run(ctx context.Context) (mux.Response, error) {
 			return mux.Response{}, base.Wrap(base.CodeInternal, a.op, err)
 		}
 	}
+}
+
+// try asks one broker. It may take half of what is left of the deadline, so that one that does not answer at all
+// leaves time to ask another.
+func (a *asking) try(ctx context.Context, b *broker, conn *mux.Conn) (mux.Response, error) {
+	patience := minPatience
+	if deadline, has := ctx.Deadline(); has {
+		patience = max(patience, time.Until(deadline)/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	answer, err := conn.Call(ctx, a.kind, a.msg, nil)
+	if errors.Is(err, context.DeadlineExceeded) {
+		b.suspect(conn)
+	}
+	return answer, err
+}
+
+// remedy is remedyFor, but for a try of ours that ran out of time: the next broker may answer.
+func (a *asking) remedy(err error) remedy {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return goElsewhere
+	}
+	return remedyFor(err)
 }
 
 // next is the broker to ask now. Between rounds it waits, and gives up when nobody ever answered.

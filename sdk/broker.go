@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,12 +12,17 @@ import (
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
+// probeTimeout is how long a live connection may take for a ping.
+const probeTimeout = 2 * time.Second
+
 // broker is one address and the one connection to it. All users of the client share the connection; it is opened
 // when first needed and opened again when needed after it broke.
 type broker struct {
 	c    *Client
 	addr string
 	conn atomic.Pointer[mux.Conn] // the last one opened; it may have ended
+
+	suspected atomic.Bool // a probe is under way
 
 	mu struct {
 		sync.Mutex
@@ -136,6 +142,28 @@ func (b *broker) open(ctx context.Context) (*mux.Conn, error) {
 	b.c.brokers.met(hello, b.addr)
 	b.c.cfg.logger.Debug("connected to broker", "address", b.addr, "node", hello.Node, "version", hello.Version)
 	return conn, nil
+}
+
+// suspect looks whether a connection on which a request ran out of time is still alive, and ends it if not. The
+// request alone does not say: it may wait for an election. Without this, a connection whose other end has vanished
+// would cost every request its whole deadline until TCP gives up, which takes minutes.
+func (b *broker) suspect(conn *mux.Conn) {
+	if !b.suspected.CompareAndSwap(false, true) {
+		return
+	}
+	started := b.c.group.Go("probe", func(ctx context.Context) error {
+		defer b.suspected.Store(false)
+		ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+		defer cancel()
+		if _, err := conn.Call(ctx, wire.KindPing, wire.Encode(wire.PingRequest{}), nil); errors.Is(err, context.DeadlineExceeded) {
+			b.c.cfg.logger.Warn("no answer to a ping; closing the connection", "address", b.addr)
+			_ = conn.Close()
+		}
+		return nil
+	})
+	if !started {
+		b.suspected.Store(false)
+	}
 }
 
 // close ends the connection and waits for its goroutines.

@@ -30,7 +30,8 @@ type buffer struct {
 	open     *batch   // the one that takes records: the last of queue, or nil
 	gone     bool     // its range is no more: senders look for the range anew
 	refusing bool     // the producer is closing
-	holding  bool     // its range was split or merged: it fills, and sends nothing more
+
+	held chan struct{} // capacity 1; not nil once its range was split or merged: it fills and sends nothing more, and the channel says when nothing is on the way
 
 	flying  int  // batches of queue on the way
 	pumping bool // somebody is sending; what becomes due meanwhile is theirs to send
@@ -148,12 +149,13 @@ func (b *buffer) pump(now time.Time) {
 		now = time.Now()
 	}
 	b.pumping = false
+	b.landLocked()
 	b.mu.Unlock()
 }
 
 // dueLocked is the batch to send now, sealed and stamped; nil when there is none or it may not be sent yet.
 func (b *buffer) dueLocked(now time.Time) *batch {
-	if b.mending || b.gone || b.holding || b.flying >= b.window() {
+	if b.mending || b.gone || b.held != nil || b.flying >= b.window() {
 		return nil
 	}
 	bt := b.firstWaiting()

@@ -87,24 +87,25 @@ func (b *buffer) fencedLocked(bt *batch, err error) {
 	}
 }
 
-// regressLocked ends the identity: what may have been stored under it unseen fails as unknown, and the rest, of
-// which each batch is known not to have been stored, goes on under a newer one from sequence 0. It reports
-// whether there is one already; a named producer has to ask for it. Nothing is flying.
+// regressLocked gets a newer identity, and reports whether it is there already: a named producer has to ask for it.
+// Nothing is flying.
 func (b *buffer) regressLocked() bool {
-	for _, bt := range append([]*batch(nil), b.queue...) {
-		if bt.state == batchWaiting && bt.ambiguous {
-			b.dropLocked(bt, lost(b.lastErr))
-		}
-	}
 	if b.pt.ids.name != "" {
-		b.mendLocked(nil) // asks for the epoch, and calls renewIdentityLocked
+		b.mendLocked(nil) // asks for the epoch; see reidentify
 		return false
 	}
 	b.renewIdentityLocked(b.pt.ids.bump(b.identity))
 	return true
 }
 
+// renewIdentityLocked ends the identity: what may have been stored under it unseen fails as unknown, and the rest, of
+// which each batch is known not to have been stored, goes on under the newer one from sequence 0. Nothing is flying.
 func (b *buffer) renewIdentityLocked(who identity) {
+	for _, bt := range append([]*batch(nil), b.queue...) {
+		if bt.state == batchWaiting && bt.ambiguous {
+			b.dropLocked(bt, lost(b.lastErr))
+		}
+	}
 	b.p.stats.identities.Add(1)
 	b.identity, b.next, b.acked, b.regress = who, 0, false, false
 	for _, bt := range b.queue {

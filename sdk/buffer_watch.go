@@ -88,6 +88,7 @@ func (b *buffer) abort(err error) {
 	b.gone = true
 	b.lingerTimer.Stop()
 	b.watchTimer.Stop()
+	defer b.landLocked()
 	for len(b.queue) > 0 {
 		b.dropLocked(b.queue[0], err)
 	}

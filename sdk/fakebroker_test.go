@@ -77,9 +77,10 @@ type fakeRange struct {
 }
 
 type fakeProducerState struct {
-	epoch int16
-	next  int32
-	last  []wire.ProducerBatch
+	epoch  int16
+	next   int32
+	last   []wire.ProducerBatch
+	lastAt time.Time
 }
 
 type fakeBroker struct {
@@ -453,7 +454,7 @@ func (c *fakeCluster) append(b *fakeBroker, req wire.ProduceRequest, h header.He
 			s = &fakeProducerState{epoch: h.ProducerEpoch}
 			rg.producers[h.ProducerID] = s
 		}
-		s.next = addSequence(h.LastSequence(), 1)
+		s.next, s.lastAt = addSequence(h.LastSequence(), 1), time.Now()
 		s.last = append(s.last, wire.ProducerBatch{BaseSequence: h.BaseSequence, LastSequence: h.LastSequence(), Base: rg.end})
 		if len(s.last) > 5 {
 			s.last = s.last[1:]

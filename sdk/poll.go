@@ -32,8 +32,8 @@ type polling struct {
 // ctx ends. The messages are the caller's to keep.
 //
 // Errors: io.EOF once StopAtEnd is reached; *OffsetOutOfRangeError; CodeTopicNotFound; CodeCorruptData for data
-// that does not hold together, from every replica asked; CodeShuttingDown once closed; the context's own, wrapped.
-// After an error Poll may be called again: the ranges that are well go on.
+// that does not hold together; CodePartial when every range has failed and waits for a Seek; CodeShuttingDown once
+// closed; the context's own, wrapped. After an error Poll may be called again: the ranges that are well go on.
 func (k *Consumer) Poll(ctx context.Context) ([]Message, error) {
 	select {
 	case <-k.turn:

@@ -142,8 +142,11 @@ func (s *stormy) send(p *Producer, g int) {
 			}
 		})
 		assert.NoError(s.t, err)
-		if s.chance(20) {
+		switch {
+		case s.chance(20):
 			time.Sleep(time.Duration(s.roll(100)) * time.Millisecond)
+		case s.chance(1):
+			time.Sleep(time.Minute)
 		}
 	}
 }
@@ -153,7 +156,7 @@ func (s *stormy) verdict(n int, p *fakeProduce) verdict {
 	v := s.spoil()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.trace = append(s.trace, fmt.Sprintf("%v #%d %s %d/%d seq %d+%d at %s: %+v", time.Now().Format("05.000"), n, p.req.Range, p.head.ProducerID%1000, p.head.ProducerEpoch, p.head.BaseSequence, p.head.Records, p.broker.node, v))
+	s.trace = append(s.trace, fmt.Sprintf("%v #%d %s %d/%d seq %d+%d at %s: %+v", time.Now().Format("04:05.000"), n, p.req.Range, p.head.ProducerID%1000, p.head.ProducerEpoch, p.head.BaseSequence, p.head.Records, p.broker.node, v))
 	return v
 }
 
@@ -188,25 +191,47 @@ func (s *stormy) upset(calm <-chan struct{}) {
 		node := base.NodeID("n" + strconv.Itoa(1+s.roll(3)))
 		switch s.roll(5) {
 		case 0:
+			s.note("stop %s", node)
 			s.c.stop(node)
 			time.Sleep(time.Duration(s.roll(2000)) * time.Millisecond)
 			s.c.start(node)
 		case 1:
+			s.note("cut %s", node)
 			s.c.net.cut(string(node) + ":2921")
 		case 2:
 			if id := s.active(); id != 0 {
+				s.note("move %s to %s", id, node)
 				s.c.move(s.topic, id, node)
 			}
 		case 3:
 			if id := s.active(); id != 0 && len(s.topic.ranges) < 12 {
+				s.note("split %s", id)
 				s.c.split(s.topic, id)
 			}
 		case 4:
 			if id := s.active(); id != 0 && s.chance(30) {
-				s.c.mu.Lock()
-				clear(s.topic.find(id).producers)
-				s.c.mu.Unlock()
+				s.forget(id)
 			}
+		}
+	}
+}
+
+func (s *stormy) note(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trace = append(s.trace, time.Now().Format("04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+// forget makes a range forget the producers that have long been quiet, as a broker does: a day there, and here the
+// longest delivery timeout, for a batch that may still be sent again must be recognised.
+func (s *stormy) forget(id base.RangeID) {
+	s.c.mu.Lock()
+	defer s.c.mu.Unlock()
+	producers := s.topic.find(id).producers
+	for pid, p := range producers {
+		if time.Since(p.lastAt) > 35*time.Second {
+			s.note("%s forgets %d", id, pid%1000)
+			delete(producers, pid)
 		}
 	}
 }

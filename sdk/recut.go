@@ -103,27 +103,29 @@ func (b *buffer) identityNow() identity {
 	return b.identity
 }
 
-// hold keeps the buffer from sending.
+// hold keeps the buffer from sending, for good: it fills until recut empties it.
 func (b *buffer) hold() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.holding = true
+	b.held = make(chan struct{}, 1)
 	b.sealLocked()
+	b.landLocked()
+}
+
+// landLocked tells landed when nothing of a held buffer is on the way any more.
+func (b *buffer) landLocked() {
+	if b.held != nil && b.flying == 0 && !b.pumping {
+		signal(b.held)
+	}
 }
 
 // landed waits until nothing of a held buffer is on the way.
 func (b *buffer) landed(ctx context.Context) bool {
-	const look = 5 * time.Millisecond
-	for {
-		b.mu.Lock()
-		landed := b.flying == 0 && !b.pumping
-		b.mu.Unlock()
-		if landed {
-			return true
-		}
-		if !pause(ctx, look) {
-			return false
-		}
+	select {
+	case <-b.held:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

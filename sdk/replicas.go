@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"errors"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/wire"
@@ -87,6 +88,9 @@ func (c *Client) callOnce(ctx context.Context, b *broker, kind wire.Kind, msg []
 	}
 	answer, err := conn.Call(ctx, kind, msg, nil)
 	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			b.suspect(conn)
+		}
 		return err
 	}
 	return wire.Decode(answer.Message, resp)
