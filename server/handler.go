@@ -20,7 +20,6 @@ const (
 	metaQueue    = 1024
 	fetchWorkers = 16 // fetches wait for the disk at most
 	fetchQueue   = 4096
-	maxParked    = 16_384 // fetches that wait for data
 	metaTimeout  = 10 * time.Second
 )
 
