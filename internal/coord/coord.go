@@ -37,7 +37,7 @@ type Options struct {
 	TellTimeout    time.Duration // for one message of orders: 5 s
 	FenceTimeout   time.Duration // how long a recovery waits for replicas: 200 ms
 	ProposeTimeout time.Duration // 10 s
-	EmptyPerSecond int           // recoveries of segments without records, which nobody waits for: 500
+	EmptyPerSecond int           // recoveries of segments without records, which nobody waits for: 50 a shard
 }
 
 func (o *Options) ensureDefaults() {
@@ -46,7 +46,7 @@ func (o *Options) ensureDefaults() {
 	def(&o.TellTimeout, 5*time.Second)
 	def(&o.FenceTimeout, 200*time.Millisecond)
 	def(&o.ProposeTimeout, 10*time.Second)
-	def(&o.EmptyPerSecond, 500)
+	def(&o.EmptyPerSecond, 50)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
