@@ -207,6 +207,7 @@ func (a *actor) beginToLead(state *rangestate.State, now time.Time) {
 		a.confirms[i].held()
 	}
 	a.confirms = nil
+	a.schedule()
 	a.tellLeadWaits(nil)
 	if rolled.Sealed != 0 {
 		a.plane.metrics.rolls.Inc()
@@ -229,16 +230,35 @@ func (a *actor) stateAt(asg meta.Assignment) (*rangestate.State, error) {
 	if a.rest.state != nil {
 		return a.rest.state, nil
 	}
-	if _, ok := a.plane.log.Info(asg.Prev); !ok || asg.Prev == 0 {
+	from, ok := a.nearestBefore(asg)
+	if !ok {
 		return rangestate.New(), nil
 	}
-	state, err := a.plane.log.RangeState(asg.Prev)
+	state, err := a.plane.log.RangeState(from)
 	if err != nil {
 		return nil, err
 	}
 	state.Rollback(asg.Base)
 	state.Commit(asg.Base)
 	return state, nil
+}
+
+// nearestBefore is the last earlier segment that has opened here: the predecessor, or one before it when that was sealed,
+// empty, before it ever opened.
+func (a *actor) nearestBefore(asg meta.Assignment) (base.SegmentID, bool) {
+	if asg.Prev == 0 {
+		return 0, false
+	}
+	if _, ok := a.plane.log.Info(asg.Prev); ok {
+		return asg.Prev, true
+	}
+	segments := a.plane.log.Segments(a.ref)
+	for i := len(segments) - 1; i >= 0; i-- {
+		if s := segments[i]; s.Segment != asg.Segment && s.Base <= asg.Base {
+			return s.Segment, true
+		}
+	}
+	return 0, false
 }
 
 // sealed hears the committed end of a segment that this node holds. For the one it leads nothing changes but that:

@@ -1,8 +1,10 @@
 package dataplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -202,6 +204,7 @@ func (l *fakeLog) Segments(ref base.RangeRef) (list []store.SegmentInfo) {
 			list = append(list, s.info)
 		}
 	}
+	slices.SortFunc(list, func(a, b store.SegmentInfo) int { return cmp.Compare(a.Base, b.Base) })
 	return list
 }
 

@@ -173,3 +173,20 @@ func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
 		require.Equal(t, closeWithin, time.Since(began))
 	})
 }
+
+// A segment that was sealed before it ever opened here leaves no gap in what the range remembers.
+func TestStateComesFromTheNearestSegmentThatOpened(t *testing.T) {
+	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
+		require.NoError(t, (<-r.append(makeBatch(2, 42, 0, 10), 0)).err)
+		r.log.mu.Lock()
+		r.log.openErr = base.Errorf(base.CodeDiskFull, "open", "full")
+		r.log.mu.Unlock()
+		require.Equal(t, meta.StatusFailed, r.assign(assignment(2, 2, 2, 1, roomy)).Status)
+		r.log.mu.Lock()
+		r.log.openErr = nil
+		r.log.mu.Unlock()
+		r.plane.all()[0].do(func(time.Time) { r.plane.all()[0].rest.state = nil }) // as after a restart
+		require.Equal(t, meta.StatusHeld, r.assign(assignment(3, 3, 2, 2, roomy)).Status)
+		require.True(t, (<-r.append(makeBatch(2, 42, 0, 10), 0)).Duplicate)
+	})
+}
