@@ -42,7 +42,7 @@ func (r *report) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "`bash scripts/bench.sh`, commit %s, %s, %s, %d cores, kernel %s, file system %s.\n",
 		r.options.commit, time.Now().UTC().Format("2006-01-02"), processor(), runtime.NumCPU(), kernel(), fileSystem(r.options.dir))
-	fmt.Fprintf(&b, "Medians of %d adjacent pairs of %v each; broker and client on the same cores, default settings, codec none, random payload, every ack fsynced.\n\n", r.options.rounds, r.options.period)
+	fmt.Fprintf(&b, "Medians of %d adjacent pairs of %v each; broker and client on the same cores, default settings (the cache apart, in the rows that name it), codec none, random payload, every ack fsynced.\n\n", r.options.rounds, r.options.period)
 	b.WriteString("| what | measured | beside the floor | goal | |\n| --- | --- | --- | --- | --- |\n")
 	for _, row := range r.rows {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", row.what, row.value, row.relative, row.wanted, row.verdict)
