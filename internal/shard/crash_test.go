@@ -197,6 +197,32 @@ func TestWithoutAReadableSnapshotTheStartFails(t *testing.T) {
 	require.ErrorContains(t, err, "snapshot")
 }
 
+func TestALogBehindItsSnapshotIsCleared(t *testing.T) {
+	disk, o := filled(t, 700)
+	h, err := Open(o)
+	require.NoError(t, err)
+	g := h.groups[0]
+	// As if it had been sent the snapshot by a leader: the log ends somewhere before.
+	newest := g.snapshots.newestIndex()
+	last, _ := g.log.LastIndex()
+	require.NoError(t, g.log.DeleteRange(newest-10, last))
+	require.NoError(t, h.Close())
+
+	h = start(t, o)
+	require.True(t, holds(t, h, 400))
+	require.NoError(t, create(t.Context(), h, 900))
+	require.NoError(t, h.Close())
+	h = start(t, o)
+	require.True(t, holds(t, h, 900))
+
+	// With nothing left at all it is not mistaken for a new one.
+	require.NoError(t, h.Close())
+	require.NoError(t, disk.RemoveAll("meta/wal"))
+	require.NoError(t, disk.RemoveAll("meta/snapshots"))
+	_, err = tryStart(o)
+	require.ErrorIs(t, err, base.CodeCorruptData)
+}
+
 func TestATruncatedSnapshotIsSetAside(t *testing.T) {
 	const topics = 700
 	disk, o := filled(t, topics)

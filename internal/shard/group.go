@@ -72,9 +72,20 @@ func newGroup(h *Host, id base.ShardID) (*group, error) {
 func (g *group) checkReach() error {
 	snapshot := g.snapshots.newestIndex()
 	first, _ := g.log.FirstIndex()
-	if first > snapshot+1 {
-		return base.Errorf(base.CodeCorruptData, "open shard", "shard %s: the log begins at %d, but the newest readable snapshot ends at %d", g.id, first, snapshot).
-			WithHint("the snapshots in %s are damaged: restore the meta directory, or give the node up for a new one", g.snapshots.dir)
+	last, _ := g.log.LastIndex()
+	lost := func(format string, args ...any) error {
+		return base.Errorf(base.CodeCorruptData, "open shard", "shard %s: "+format, append([]any{g.id}, args...)...).
+			WithHint("restore the meta directory with its %s, or give the node up for a new one", g.snapshots.dir)
+	}
+	switch {
+	case first > snapshot+1:
+		return lost("the log begins at %d, but the newest readable snapshot ends at %d", first, snapshot)
+	case last == 0 && snapshot == 0 && g.host.manifest.Done:
+		return lost("neither log nor snapshot of it is left")
+	case last != 0 && last < snapshot:
+		// It was sent the snapshot, and stopped before it cleared the log. Entries behind the snapshot's end must
+		// not follow on what lies before it.
+		return g.log.DeleteRange(first, last)
 	}
 	return nil
 }
