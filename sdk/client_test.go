@@ -77,7 +77,7 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 		{one, WithFetchMaxBytes(0)},
 		{one, WithRangeMaxBytes(0)},
 		{one, WithPrefetchBytes(0)},
-		{one, WithMaxWait(-1)},
+		{one, WithMaxWait(0)},
 		{one, WithMaxPollRecords(0)},
 		{one, WithReset(9)},
 		{one, WithRanges("u", 1)},

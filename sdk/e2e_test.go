@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -274,7 +275,7 @@ func TestEndToEndUpsets(t *testing.T) {
 					read[m.Position()] = string(m.Value)
 				}
 			})
-			for range 4 {
+			for range upsetRounds() {
 				before := sent.Load()
 				require.Eventually(t, func() bool { return sent.Load() > before+200 }, 20*time.Second, time.Millisecond)
 				upset(broker)
@@ -304,6 +305,14 @@ func TestEndToEndUpsets(t *testing.T) {
 	}
 }
 
+// upsetRounds is how often a test upsets its broker: more in soak runs.
+func upsetRounds() int {
+	if os.Getenv("EASTGUARD_SOAK") != "" {
+		return 100
+	}
+	return 4
+}
+
 func samePositions(a, b []sdk.Position) bool {
 	set := make(map[sdk.Position]bool)
 	for _, p := range a {
@@ -315,6 +324,106 @@ func samePositions(a, b []sdk.Position) bool {
 		}
 	}
 	return len(a) == len(b)
+}
+
+// count is n in soak runs and a tenth of it otherwise.
+func count(n int) int {
+	if os.Getenv("EASTGUARD_SOAK") != "" {
+		return n
+	}
+	return n / 10
+}
+
+// A million records through 1 MiB segments, read by a consumer that is much slower than the producer: the tail cache
+// has long forgotten what it asks for.
+func TestEndToEndASlowConsumer(t *testing.T) {
+	broker := sdktest.Start(t, sdktest.WithTopic("orders", 1), sdktest.WithSegmentBytes(1<<20), sdktest.WithCacheBytes(1<<20))
+	client := broker.Client(t)
+	n := count(1_000_000)
+	c, err := client.NewConsumer(sdk.WithTopics("orders"), sdk.WithPrefetchBytes(1<<20), sdk.WithRangeMaxBytes(64<<10))
+	require.NoError(t, err)
+	p, err := client.NewProducer("orders")
+	require.NoError(t, err)
+	go func() {
+		for i := range n {
+			assert.NoError(t, p.SendAsync(sdk.Record{Value: fmt.Appendf(make([]byte, 90), "-%d", i)}, func(_ sdk.Ack, err error) { assert.NoError(t, err) }))
+		}
+		assert.NoError(t, p.Flush(context.Background()))
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	for got := 0; got < n; {
+		ms, err := c.Poll(ctx)
+		require.NoError(t, err)
+		for i := range ms {
+			require.Equal(t, int64(got), ms[i].Offset)
+			require.Equal(t, strconv.Itoa(got), string(ms[i].Value[91:]))
+			got++
+		}
+		if got%50_000 < len(ms) {
+			time.Sleep(20 * time.Millisecond) // it is slow
+		}
+	}
+	require.NoError(t, c.Close())
+}
+
+// A hundred thousand batches in one active segment, most of them out of the tail cache.
+func TestEndToEndManyBatchesInOneSegment(t *testing.T) {
+	broker := sdktest.Start(t, sdktest.WithTopic("orders", 1), sdktest.WithCacheBytes(1<<20))
+	client := broker.Client(t)
+	p, err := client.NewProducer("orders", sdk.WithMaxBatchRecords(1))
+	require.NoError(t, err)
+	n := count(100_000)
+	for i := range n {
+		require.NoError(t, p.SendAsync(sdk.Record{Value: strconv.AppendInt(nil, int64(i), 10)}, func(_ sdk.Ack, err error) { assert.NoError(t, err) }))
+	}
+	require.NoError(t, p.Close(t.Context()))
+	all := readAll(t, client, sdk.WithTopics("orders"))
+	require.Equal(t, n, len(all))
+	for i := range all {
+		require.Equal(t, strconv.Itoa(i), string(all[i].Value))
+	}
+	some := readAll(t, client, sdk.WithTopics("orders"), sdk.WithStart(sdk.AtOffset(1, int64(n/2))))
+	require.Equal(t, n-n/2, len(some))
+	require.Equal(t, int64(n/2), some[0].Offset)
+}
+
+func TestEndToEndRetention(t *testing.T) {
+	broker := sdktest.Start(t)
+	client := broker.Client(t)
+	ctx := t.Context()
+	_, err := client.Admin().CreateTopic(ctx, sdk.CreateTopic{Name: "orders", Config: sdk.TopicConfig{RetentionBytes: 100_000, SegmentBytes: 64 << 10}})
+	require.NoError(t, err)
+	p, err := client.NewProducer("orders", sdk.WithMaxBatchRecords(20))
+	require.NoError(t, err)
+	for i := range 1000 {
+		require.NoError(t, p.SendAsync(sdk.Record{Value: fmt.Appendf(make([]byte, 1000), "-%d", i)}, func(_ sdk.Ack, err error) { assert.NoError(t, err) }))
+	}
+	require.NoError(t, p.Close(ctx))
+	var earliest int64
+	require.Eventually(t, func() bool {
+		at, err := client.Admin().Offsets(ctx, "orders", sdk.Earliest())
+		require.NoError(t, err)
+		earliest = at[0].Offset
+		return earliest > 500
+	}, 20*time.Second, 10*time.Millisecond)
+
+	c, err := client.NewConsumer(sdk.WithTopics("orders"), sdk.WithStart(sdk.AtOffset(1, 3)))
+	require.NoError(t, err)
+	_, err = c.Poll(ctx)
+	var out *sdk.OffsetOutOfRangeError
+	require.ErrorAs(t, err, &out)
+	require.Equal(t, int64(1000), out.End)
+	require.GreaterOrEqual(t, out.Earliest, earliest)
+	require.NoError(t, c.Seek(sdk.Position{Topic: "orders", Range: 1, Offset: out.Earliest}))
+	ms, err := c.Poll(ctx)
+	require.NoError(t, err)
+	require.Equal(t, out.Earliest, ms[0].Offset)
+
+	all := readAll(t, client, sdk.WithTopics("orders"), sdk.WithStart(sdk.AtOffset(1, 3)), sdk.WithReset(sdk.ResetEarliest))
+	require.Equal(t, int64(999), all[len(all)-1].Offset)
+	require.Equal(t, int64(1000)-all[0].Offset, int64(len(all)))
+	require.NotEmpty(t, readAll(t, client, sdk.WithTopics("orders")), "earliest is what is there")
 }
 
 func TestEndToEndNamedProducers(t *testing.T) {

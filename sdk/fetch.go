@@ -32,9 +32,6 @@ func (k *Consumer) newFetchLocked(b *broker, conn *mux.Conn, cursors []*cursor, 
 		MaxWaitMs: uint32(min(k.cfg.maxWait.Milliseconds(), math.MaxUint32)), MinBytes: 1,
 		MaxBytes: uint32(min(room, math.MaxUint32)), Ranges: make([]wire.FetchRange, len(cursors)),
 	}
-	if f.req.MaxWaitMs == 0 {
-		f.req.MinBytes = 0
-	}
 	for i, cur := range cursors {
 		cur.fetching = true
 		f.gens = append(f.gens, cur.gen)
@@ -136,6 +133,9 @@ func (cur *cursor) applyLocked(r *wire.FetchRangeResult, data []byte, now time.T
 	switch {
 	case r.Code == base.CodeOffsetOutOfRange:
 		cur.outOfRangeLocked(r)
+		return
+	case r.Code == base.CodeTruncated:
+		cur.failLocked(base.Errorf(base.CodeTruncated, "read "+cur.position().String(), "an operator cut the range at %d", r.End))
 		return
 	case r.Code != base.CodeOK:
 		cur.failedLocked(&base.Error{Code: r.Code, Op: "fetch", Node: cur.broker.node()}, now)

@@ -72,8 +72,8 @@ func WithPrefetchBytes(n int64) ConsumerOption {
 	return consumerOption(func(c *consumerConfig) { c.prefetchBytes = n })
 }
 
-// WithMaxWait is how long a broker holds a fetch that finds nothing new. It does not delay new records. Default:
-// 500 ms.
+// WithMaxWait is how long a broker holds a fetch that finds nothing new, at least 1 ms. It does not delay new
+// records. Default: 500 ms.
 func WithMaxWait(d time.Duration) ConsumerOption {
 	return consumerOption(func(c *consumerConfig) { c.maxWait = d })
 }
@@ -155,8 +155,8 @@ func (c *consumerConfig) validate() error {
 		return bad("no topic is named; use WithTopics")
 	case c.fetchMaxBytes < 1 || c.rangeMaxBytes < 1 || c.prefetchBytes < 1:
 		return bad("the byte limits must be positive: fetch %d, range %d, prefetch %d", c.fetchMaxBytes, c.rangeMaxBytes, c.prefetchBytes)
-	case c.maxWait < 0:
-		return bad("max wait must not be negative, it is %v", c.maxWait)
+	case c.maxWait < time.Millisecond:
+		return bad("max wait must be at least 1ms, it is %v: a broker that holds nothing would be asked without a pause", c.maxWait)
 	case c.maxPollRecords < 1:
 		return bad("max poll records must be positive, it is %d", c.maxPollRecords)
 	case c.reset > ResetLatest:
