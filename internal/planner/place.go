@@ -31,31 +31,44 @@ type Placement struct {
 }
 
 // Place chooses up to c.ReplicationFactor fit nodes: each time the better of two random candidates by load, among
-// those that spread the copies over racks (or the label of c.SpreadBy) while such are left. Fewer than the factor is
-// a valid answer if it is at least least; fewer than that is CodeNotEnoughNodes.
+// those that spread the copies over racks (or the label of c.SpreadBy) while such are left. Nodes that are short of
+// disk come in only when those with room are fewer than the factor. Fewer than the factor is a valid answer if it is at
+// least least; fewer than that is CodeNotEnoughNodes.
 func (p *Placer) Place(c base.TopicConfig, least int) (Placement, error) {
 	var result Placement
-	var candidates []topology.Node
+	var roomy, crowded []topology.Node
 	for _, n := range p.view.Nodes {
-		if why := n.Unfit(); why != "" {
+		switch why := n.Unfit(); {
+		case why != "":
 			result.Explain = append(result.Explain, fmt.Sprintf("%s: not considered, it is %s", n.ID, why))
-			continue
+		case n.Crowded() != "":
+			crowded = append(crowded, n)
+		default:
+			roomy = append(roomy, n)
 		}
-		candidates = append(candidates, n)
 	}
-	fit := len(candidates)
-	if fit < least {
+	if fit := len(roomy) + len(crowded); fit < least {
 		return result, base.Errorf(base.CodeNotEnoughNodes, "place segment", "%d of %d nodes can take a segment, %d are needed", fit, len(p.view.Nodes), least)
 	}
 	var used []string
-	for len(result.Replicas) < c.ReplicationFactor && len(candidates) > 0 {
-		pool, spread := spreadOver(candidates, c.SpreadBy, used)
+	for len(result.Replicas) < c.ReplicationFactor && len(roomy)+len(crowded) > 0 {
+		candidates := &roomy
+		if len(roomy) == 0 {
+			candidates = &crowded
+		}
+		pool, spread := spreadOver(*candidates, c.SpreadBy, used)
 		n, why := p.better(pool)
+		if short := n.Crowded(); short != "" {
+			why += ", for want of others: " + short
+		}
 		result.Replicas = append(result.Replicas, base.Replica{Node: n.ID, Disk: n.Disk})
 		result.Explain = append(result.Explain, fmt.Sprintf("%s: chosen, %s%s", n.ID, why, spread))
 		used = append(used, n.Label(c.SpreadBy))
 		p.placed[n.ID]++
-		candidates = slices.DeleteFunc(candidates, func(o topology.Node) bool { return o.ID == n.ID })
+		*candidates = slices.DeleteFunc(*candidates, func(o topology.Node) bool { return o.ID == n.ID })
+	}
+	for _, n := range crowded {
+		result.Explain = append(result.Explain, fmt.Sprintf("%s: not considered, %s", n.ID, n.Crowded()))
 	}
 	return result, nil
 }

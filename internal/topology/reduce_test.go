@@ -40,7 +40,7 @@ func TestReduce(t *testing.T) {
 		"an older description":           {[]Event{seen("n1", 2), seen("n1", 1)}, Node{Boot: 2, Liveness: Alive}, ""},
 		"left after dead":                {[]Event{seen("n1", 1), moved("n1", 1, Dead), moved("n1", 1, Left)}, Node{Boot: 1, Liveness: Left}, "left"},
 		"draining survives a restart":    {[]Event{seen("n1", 1), {Standing: &StandingChange{ID: "n1", Standing: Draining}}, seen("n1", 2)}, Node{Boot: 2, Liveness: Alive, Standing: Draining}, "draining"},
-		"a full disk":                    {[]Event{seen("n1", 1), {Usage: &Usage{ID: "n1", Boot: 1, DiskFree: 5, DiskTotal: 100}}}, Node{Boot: 1, Liveness: Alive}, "disk over 90 %"},
+		"crowded is not unfit":           {[]Event{seen("n1", 1), {Usage: &Usage{ID: "n1", Boot: 1, DiskFree: 5, DiskTotal: 100}}}, Node{Boot: 1, Liveness: Alive}, ""},
 		"usage of an older start":        {[]Event{seen("n1", 2), {Usage: &Usage{ID: "n1", Boot: 1, Full: true}}}, Node{Boot: 2, Liveness: Alive}, ""},
 		"usage stands when seen again":   {[]Event{seen("n1", 1), {Usage: &Usage{ID: "n1", Boot: 1, Slow: true}}, {Seen: &Seen{ID: "n1", Boot: 1, Admitted: true, Rack: "b"}}}, Node{Boot: 1, Liveness: Alive}, "slow"},
 		"not admitted":                   {[]Event{{Seen: &Seen{ID: "n1", Boot: 1}}}, Node{Boot: 1, Liveness: Alive}, "not admitted"},
@@ -52,6 +52,16 @@ func TestReduce(t *testing.T) {
 		require.Equal(t, c.want.Liveness, n.Liveness, name)
 		require.Equal(t, c.want.Standing, n.Standing, name)
 		require.Equal(t, c.unfit, n.Unfit(), name)
+	}
+}
+
+func TestCrowded(t *testing.T) {
+	for want, n := range map[string]Node{
+		"":               {DiskFree: 11, DiskTotal: 100},
+		"disk over 90 %": {DiskFree: 9, DiskTotal: 100},
+		"disk full":      {DiskFree: 9, DiskTotal: 100, Full: true},
+	} {
+		require.Equal(t, want, n.Crowded())
 	}
 }
 

@@ -57,7 +57,7 @@ func (s Standing) String() string {
 	return fmt.Sprintf("standing_%d", uint8(s))
 }
 
-// HighWater is the part of its disk above which a node takes no new segment.
+// HighWater is the part of its disk above which a node takes new segments only if there is nobody else.
 const HighWater = 0.90
 
 // Node is one broker as this node sees it.
@@ -82,7 +82,8 @@ type Node struct {
 	BytesInSec int64
 }
 
-// Unfit says why the node takes no new segment; empty when it does.
+// Unfit says why the node takes no new segment; empty when it does. How full its disk is has no part in that: where
+// there is nobody else a crowded node is better than a range that cannot go on (see Crowded).
 func (n *Node) Unfit() string {
 	switch {
 	case n.Liveness != Alive:
@@ -93,6 +94,13 @@ func (n *Node) Unfit() string {
 		return "not admitted"
 	case n.Slow:
 		return "slow"
+	}
+	return ""
+}
+
+// Crowded says how short of disk the node is: it takes new segments only where those with room do not suffice.
+func (n *Node) Crowded() string {
+	switch {
 	case n.Full:
 		return "disk full"
 	case n.DiskTotal > 0 && float64(n.DiskTotal-n.DiskFree) > HighWater*float64(n.DiskTotal):
