@@ -8,7 +8,6 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
-	"github.com/eastguard/eastguard/internal/shard"
 	"github.com/eastguard/eastguard/internal/telemetry"
 	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
@@ -109,13 +108,7 @@ func (s *Server) shardStatus() []wire.ShardStatus {
 }
 
 // shardLeader is who leads a shard, as far as this node knows.
-func (s *Server) shardLeader(id base.ShardID) base.NodeID {
-	list := s.host.Status()
-	if i := slices.IndexFunc(list, func(st shard.Status) bool { return st.ID == id }); i >= 0 {
-		return list[i].Leader
-	}
-	return ""
-}
+func (s *Server) shardLeader(id base.ShardID) base.NodeID { return s.host.Leader(id) }
 
 // events lists the journal's last events, oldest first.
 func (s *Server) events(n int) []wire.Event {

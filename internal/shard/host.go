@@ -215,6 +215,18 @@ func (h *Host) Status() []Status {
 	return list
 }
 
+// Leader names the node that leads a shard, as far as this replica knows; empty when it does not.
+func (h *Host) Leader(shard base.ShardID) base.NodeID {
+	g, err := h.group(shard)
+	if err != nil || g.raft == nil {
+		return ""
+	}
+	if _, id := g.raft.LeaderWithID(); id != "" {
+		return g.nodeOf(id)
+	}
+	return ""
+}
+
 // LogStats are the figures of the shared log.
 func (h *Host) LogStats() wal.Stats { return h.log.wal.Stats() }
 
