@@ -80,14 +80,14 @@ func writeAt(fs vfs.FS, name string, b []byte, at int64, sync bool) (err error) 
 	}
 	defer func() {
 		if e := h.Close(); err == nil {
-			err = e
+			err = Synced(e)
 		}
 	}()
 	if _, err := h.WriteAt(b, at); err != nil {
 		return err
 	}
 	if sync {
-		return h.SyncData()
+		return Synced(h.SyncData())
 	}
 	return nil
 }

@@ -151,6 +151,7 @@ func (p *pending) logged(lsn wal.LSN, err error) {
 		g.durable.Store(p.End)
 		s.enqueue(g)
 	}
+	g.check()
 	g.rng.mu.Unlock()
 	if err != nil {
 		if errors.Is(err, base.CodeDiskFull) {

@@ -80,9 +80,9 @@ type savedState struct {
 func (s *Store) syncAll() ([]savedState, error) {
 	states := s.changedStates()
 	whole := 3*len(s.flusher.dirtyFiles)+len(states) > syncFSAbove
-	for i, st := range states {
+	for _, st := range states {
 		if err := s.writeState(st, !whole); err != nil {
-			s.statesUnsaved(states[i:])
+			s.statesUnsaved(states)
 			return nil, err
 		}
 	}
@@ -93,7 +93,7 @@ func (s *Store) syncAll() ([]savedState, error) {
 	for _, st := range states {
 		name := s.path(st.seg) + stateSuffix
 		if err := s.o.FS.Rename(name+tmpSuffix, name); err != nil {
-			return nil, base.Wrap(base.CodeInternal, "rename range state", err)
+			return nil, base.Wrap(base.CodeInternal, "rename range state", segment.Synced(err))
 		}
 	}
 	if err := s.syncNames(whole); err != nil {
@@ -137,11 +137,11 @@ func (s *Store) writeState(st savedState, sync bool) (err error) {
 	}
 	defer func() {
 		if e := f.Close(); err == nil && e != nil {
-			err = base.Wrap(base.CodeInternal, "write range state", e)
+			err = base.Wrap(base.CodeInternal, "write range state", segment.Synced(e))
 		}
 	}()
 	if _, err = f.WriteAt(st.bytes, 0); err == nil && sync {
-		err = f.SyncData()
+		err = segment.Synced(f.SyncData())
 	}
 	if err != nil {
 		return base.Wrap(base.CodeInternal, "write range state", err)
@@ -178,7 +178,7 @@ func (s *Store) syncFiles(whole bool) error {
 			}
 		}
 		if err := s.o.FS.SyncFS(s.topicsDir()); err != nil {
-			return base.Wrap(base.CodeInternal, "sync file system", err)
+			return base.Wrap(base.CodeInternal, "sync file system", segment.Synced(err))
 		}
 		s.syncs.Add(1)
 	}
@@ -201,7 +201,7 @@ func (s *Store) syncFiles(whole bool) error {
 func (s *Store) syncNames(whole bool) error {
 	if whole {
 		if err := s.o.FS.SyncFS(s.topicsDir()); err != nil {
-			return base.Wrap(base.CodeInternal, "sync file system", err)
+			return base.Wrap(base.CodeInternal, "sync file system", segment.Synced(err))
 		}
 		s.syncs.Add(1)
 		clear(s.flusher.newNames)
@@ -219,7 +219,7 @@ func (s *Store) syncNames(whole bool) error {
 // syncDir syncs a directory that may have been removed since.
 func (s *Store) syncDir(dir string) error {
 	if err := s.o.FS.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return base.Wrap(base.CodeInternal, "sync directory", err)
+		return base.Wrap(base.CodeInternal, "sync directory", segment.Synced(err))
 	}
 	s.syncs.Add(1)
 	return nil

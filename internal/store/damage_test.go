@@ -324,6 +324,9 @@ func TestAFailedSyncIsTheEnd(t *testing.T) {
 		{Ops: vfs.OpRename, Path: "catalogue.tmp", Err: syscall.EIO},
 		{Ops: vfs.OpSyncDir, Path: "1", Err: syscall.EIO},
 		{Ops: vfs.OpSyncData, Path: "*.idx", Err: syscall.EIO},
+		{Ops: vfs.OpSyncData, Path: "*.log", Err: syscall.ENOSPC}, // a full disk is no excuse for a sync
+		{Ops: vfs.OpSyncDir, Path: "1", Err: syscall.ENOSPC},
+		{Ops: vfs.OpClose, Path: "*.idx", Err: syscall.ENOSPC},
 	} {
 		fault := vfs.NewFault(vfs.NewMem())
 		n := start(t, fault, tiny())
@@ -331,9 +334,10 @@ func TestAFailedSyncIsTheEnd(t *testing.T) {
 		fault.Add(rule)
 		err := n.appendWait(1, makeBatch(1, 0, 0, 1, 100, -1, 0))
 		if err == nil {
-			if err := n.checkpoint(); err != nil {
-				_ = n.fail(err)
-			}
+			err := n.checkpoint()
+			require.Error(t, err, "%+v", rule)
+			require.False(t, isNoSpace(err), "%+v", rule)
+			_ = n.fail(err)
 		}
 		require.Error(t, <-n.fatal)
 		require.Error(t, n.appendWait(1, makeBatch(1, 0, 1, 1, 100, -1, 0)), "nothing is acked after it")

@@ -33,6 +33,9 @@ func (s *Store) whenUnlinked(done func(error)) func(error) {
 			return
 		}
 		s.queue.pushUnlink(done)
+		if s.err() != nil {
+			s.abandonUnlinks()
+		}
 	}
 }
 

@@ -232,8 +232,9 @@ func (s *Store) openForWriting(g *segmentLog) (*openFile, error) {
 func (s *Store) limitDirtyFiles(keep *openFile) error {
 	for len(s.flusher.dirtyFiles) > s.o.MaxOpenFiles/2 {
 		h := s.flusher.dirtyFiles[0]
-		if h == keep {
-			return nil
+		if h == keep { // the one that is about to be written: to the end
+			s.flusher.dirtyFiles = append(s.flusher.dirtyFiles[1:], h)
+			continue
 		}
 		if err := s.syncFile(h); err != nil {
 			return err
@@ -270,6 +271,7 @@ func (s *Store) wrote(g *segmentLog, h *openFile, entries []*segment.Entry, seq 
 	for _, e := range entries[:n] {
 		bytes += int64(len(e.Bytes))
 	}
+	g.check()
 	g.rng.mu.Unlock()
 	s.dirty.Add(-cost(n, bytes))
 	s.flushedBytes.Add(bytes)

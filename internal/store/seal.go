@@ -54,6 +54,7 @@ func (s *Store) applySeal(r sealRecord) {
 		g.stateDirty = true
 	}
 	s.enqueue(g) // the flusher finishes the files
+	g.check()
 }
 
 // provable is how far this copy can be trusted. rng.mu is held.

@@ -91,6 +91,7 @@ func (s *Store) Close() error {
 			s.fail(err)
 		}
 	}
+	s.abandonUnlinks()
 	s.files.close()
 	return s.err()
 }
@@ -121,20 +122,28 @@ func (s *Store) fail(err error) error {
 	s.o.Logger.Error("store failed", "data_dir", s.o.DataDir, "err", err)
 	s.o.OnFatal(err)
 	s.wakeAll()
+	s.abandonUnlinks()
 	return err
+}
+
+// abandonUnlinks tells those who wait for files to be unlinked that nobody will do it any more. The next start will.
+func (s *Store) abandonUnlinks() {
+	for _, done := range s.queue.takeUnlinks() {
+		done(base.Errorf(base.CodeShuttingDown, "unlink", "the store has ended before the files were removed").WithOutcome(base.Unknown))
+	}
 }
 
 // record makes a record of the catalogue durable and then lets apply change the state, in the log's order. done is
 // called once, unless record returns an error. A full disk gets the reserve and one more try.
 func (s *Store) record(op string, kind uint8, payload []byte, apply func(), done func(error)) error {
-	return s.append(op, kind, payload, apply, done, true)
+	return s.tryRecord(op, kind, payload, apply, done, true)
 }
 
-func (s *Store) append(op string, kind uint8, payload []byte, apply func(), done func(error), again bool) error {
+func (s *Store) tryRecord(op string, kind uint8, payload []byte, apply func(), done func(error), again bool) error {
 	err := s.wal.Append(wal.Entry{Kind: kind, Parts: [][]byte{payload}}, func(lsn wal.LSN, err error) {
 		if err != nil {
 			if again && errors.Is(err, base.CodeDiskFull) && s.space.giveReserve() {
-				if err = s.append(op, kind, payload, apply, done, false); err == nil {
+				if err = s.tryRecord(op, kind, payload, apply, done, false); err == nil {
 					return
 				}
 			}
