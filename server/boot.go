@@ -198,7 +198,8 @@ func (s *Server) join(ctx context.Context) error {
 	}
 	_, err = s.propose(ctx, op, base.RootShard, meta.Command{TimeMs: time.Now().UnixMilli(), RegisterNode: &meta.RegisterNode{
 		Node: s.id.Node, Disk: s.id.Disk, Meta: s.id.Meta, Boot: s.id.Boot, Instance: instance,
-		WALEnd: uint64(s.store.Stats().WAL.End), Address: s.advertised, Rack: s.cfg.Rack, Labels: s.cfg.Labels, Version: s.deps.Version,
+		WALEnd:  uint64(s.store.Stats().WAL.Durable), // what a crash may take back must not be held against the disk
+		Address: s.advertised, Rack: s.cfg.Rack, Labels: s.cfg.Labels, Version: s.deps.Version,
 	}})
 	if err != nil {
 		return err

@@ -27,6 +27,9 @@ func (h *Host) Propose(ctx context.Context, shard base.ShardID, cmd meta.Command
 	if err != nil {
 		return meta.Result{}, base.Wrap(base.CodeInvalidArgument, op, err)
 	}
+	if len(b) > maxCommand {
+		return meta.Result{}, base.Errorf(base.CodeInvalidArgument, op, "the command has %d bytes, at most %d are allowed", len(b), maxCommand)
+	}
 	select {
 	case h.inFlight <- struct{}{}:
 		defer func() { <-h.inFlight }()
@@ -35,6 +38,10 @@ func (h *Host) Propose(ctx context.Context, shard base.ShardID, cmd meta.Command
 	}
 	return g.propose(ctx, b)
 }
+
+// maxCommand keeps an entry small enough that a batch of them is one frame of the log. The largest commands (256 rolls,
+// 1,024 ranges) have some 100 KiB.
+const maxCommand = 1 << 20
 
 // applied is what the fsm answers a proposal with.
 type applied struct {
