@@ -21,7 +21,6 @@ import (
 // the batch anew by key, decodes it again, and splits are rare.
 type batch struct {
 	state   batchState
-	sealed  bool // takes no more records
 	keyless bool // holds a record without a routing key, which belongs to no hash
 
 	builder *record.Builder
@@ -122,10 +121,14 @@ func restamp(encoded []byte, id identity, seq int32) {
 }
 
 // request is the message of the next try.
-func (b *batch) request(ref base.RangeRef, codec Compression, timeout time.Duration) []byte {
+func (b *batch) request(ref base.RangeRef, timeout time.Duration) []byte {
 	lo, hi := b.span()
+	h, err := header.Parse(b.encoded)
+	if err != nil {
+		panic(err) // the builder made it
+	}
 	req := wire.ProduceRequest{
-		Topic: ref.Topic, Range: ref.Range, Codec: uint8(codec), SpanLo: lo, SpanHi: hi,
+		Topic: ref.Topic, Range: ref.Range, Codec: uint8(h.Codec()), SpanLo: lo, SpanHi: hi,
 		TimeoutMs: uint32(min(max(timeout.Milliseconds(), 1), math.MaxUint32)),
 	}
 	if b.tries > 1 {

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -31,7 +32,9 @@ type buffer struct {
 	gone     bool     // its range is no more: senders look for the range anew
 	refusing bool     // the producer is closing
 
-	held chan struct{} // capacity 1; not nil once its range was split or merged: it fills and sends nothing more, and the channel says when nothing is on the way
+	// held is not nil once the range was split or merged: the buffer fills and sends nothing more. It has capacity 1
+	// and says when nothing is on the way any more.
+	held chan struct{}
 
 	flying  int  // batches of queue on the way
 	pumping bool // somebody is sending; what becomes due meanwhile is theirs to send
@@ -76,7 +79,7 @@ func (b *buffer) append(r record.Record, h hashed, size int64, c completion) boo
 	}
 	o := b.open
 	if o != nil && !b.fits(o, size) {
-		o.sealed = true
+		b.sealLocked()
 		o = nil
 	}
 	if o == nil {
@@ -92,12 +95,12 @@ func (b *buffer) append(r record.Record, h hashed, size int64, c completion) boo
 
 // fits reports whether a record of that cost may join the batch; one that is larger than a batch gets its own.
 func (b *buffer) fits(o *batch, cost int64) bool {
-	return int64(o.builder.Size())+cost <= int64(b.p.cfg.maxBatchBytes)
+	return int64(o.builder.Size())+cost <= b.pt.maxBatch
 }
 
 // full reports whether the batch should go without waiting for another record.
 func (b *buffer) full(o *batch) bool {
-	return o.records() >= b.p.cfg.maxBatchRecords || o.builder.Size() >= b.p.cfg.maxBatchBytes
+	return o.records() >= b.p.cfg.maxBatchRecords || int64(o.builder.Size()) >= b.pt.maxBatch
 }
 
 // openBatch begins a batch at the end of the queue.
@@ -119,7 +122,6 @@ func (b *buffer) sealLocked() {
 	if b.open == nil {
 		return
 	}
-	b.open.sealed = true
 	if b.open.keyless {
 		b.pt.rotate(b)
 	}
@@ -132,16 +134,31 @@ func (b *buffer) sealLocked() {
 // around it, and pumping keeps others out meanwhile: two goroutines that each took a batch and then raced to the
 // connection could send sequence 7 before sequence 6. The one that is kept out loses nothing, since the one inside
 // looks again under mu after each batch before it leaves.
+//
+// At full speed that could go on for ever, and whoever came in to send one record would be sending everybody's. After
+// a few batches the rest is left to a goroutine that has nothing else to do.
 func (b *buffer) pump(now time.Time) {
 	if b.pumping {
 		b.mu.Unlock()
 		return
 	}
 	b.pumping = true
-	for {
+	b.pumpLocked(now, maxPumpRun)
+	b.mu.Unlock()
+}
+
+// maxPumpRun is how many batches a pump sends before it hands over.
+const maxPumpRun = 8
+
+// pumpLocked sends at most run batches, or all with a negative run. It has the right to pump, and gives it up.
+func (b *buffer) pumpLocked(now time.Time, run int) {
+	for ; ; run-- {
 		bt := b.dueLocked(now)
 		if bt == nil {
 			break
+		}
+		if run == 0 && b.p.c.group.Go("pump", b.pumpOn) {
+			return // the right goes with it
 		}
 		if !b.transmitLocked(bt, now) {
 			break
@@ -150,7 +167,13 @@ func (b *buffer) pump(now time.Time) {
 	}
 	b.pumping = false
 	b.landLocked()
-	b.mu.Unlock()
+}
+
+func (b *buffer) pumpOn(context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pumpLocked(time.Now(), -1)
+	return nil
 }
 
 // dueLocked is the batch to send now, sealed and stamped; nil when there is none or it may not be sent yet.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/record"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -18,19 +19,17 @@ const (
 // send encodes the batch at its first try and hands it to the connection. An error means that nothing was sent
 // and that no answer will come.
 func (b *buffer) send(conn *mux.Conn, bt *batch, try int) error {
-	codec := b.pt.codec
 	if bt.encoded == nil {
 		if err := b.encode(bt); err != nil {
 			return err
 		}
 	}
-	limit := b.p.c.maxBatch.Load()
-	if limit > 0 && int64(len(bt.encoded)) > limit {
-		return base.Errorf(base.CodeBatchTooLarge, "send", "the batch has %d bytes, the broker takes %d", len(bt.encoded), limit)
+	if limit := b.p.c.maxBatch.Load(); limit > 0 && int64(len(bt.encoded)) > limit {
+		return base.Errorf(base.CodeBatchTooLarge, "send", "the batch has %d bytes, the brokers take %d", len(bt.encoded), limit)
 	}
 	timeout := min(time.Until(bt.deadline), attemptTimeout)
 	b.p.stats.tries.Add(1)
-	_, err := conn.Go(wire.KindProduce, bt.request(b.ref, codec, timeout), bt.body(), func(r mux.Response, err error) {
+	_, err := conn.Go(wire.KindProduce, bt.request(b.ref, timeout), bt.body(), func(r mux.Response, err error) {
 		b.answered(conn, bt, try, r, err)
 	})
 	return err
@@ -42,10 +41,37 @@ func (b *buffer) encode(bt *batch) error {
 	if err != nil {
 		return base.Wrap(base.CodeInternal, "encode batch", err)
 	}
+	limit := b.p.c.maxBatch.Load()
+	if int64(len(encoded)) > limit && limit > 0 && b.pt.codec != CompressionNone && int64(bt.builder.Size()) <= limit {
+		// A record at the limit that does not compress: what the codec adds to it is what makes it too large.
+		if encoded, err = plain(encoded, bt); err != nil {
+			return err
+		}
+	}
 	bt.encoded = encoded
 	b.pt.pool.builders.Put(bt.builder)
 	bt.builder = nil
 	return nil
+}
+
+// plain is a finished batch without its compression.
+func plain(compressed []byte, bt *batch) ([]byte, error) {
+	rd := record.NewReader(maxDecodedBytes)
+	if err := rd.Reset(compressed); err != nil {
+		return nil, err
+	}
+	bd := record.NewBuilder(CompressionNone, 0)
+	for {
+		r, ok := rd.Next()
+		if !ok {
+			break
+		}
+		bd.Append(r)
+	}
+	if err := rd.Err(); err != nil {
+		return nil, err
+	}
+	return bd.Build(nil, bt.identity.id, bt.identity.epoch, bt.sequence)
 }
 
 // answered takes the answer to a try. It runs on the connection's reader and must not block.

@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync"
@@ -494,6 +495,27 @@ func TestRecordTooLarge(t *testing.T) {
 	})
 }
 
+func TestTheBrokersLimitBoundsBatches(t *testing.T) {
+	inRealTime(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		c.maxRecord, c.maxBatch = 100_000, 100_000+200
+		topic := c.addTopic("orders", 1)
+		noise := make([]byte, 100_000)
+		rng := rand.New(rand.NewPCG(1, 1))
+		for i := range noise {
+			noise[i] = byte(rng.Uint32())
+		}
+		p, err := cl.NewProducer("orders", WithCompression(CompressionZstd))
+		require.NoError(t, err)
+		for range 5 {
+			require.NoError(t, p.SendAsync(Record{Value: noise[:40_000]}, mustAck(t)))
+		}
+		require.NoError(t, p.SendAsync(Record{Value: noise}, mustAck(t)))
+		require.NoError(t, p.Close(t.Context()))
+		require.Len(t, c.records(topic, 1), 6)
+		require.Len(t, topic.ranges[0].batches, 4)
+	})
+}
+
 func TestARefusedBatchDoesNotStopTheNext(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
 		topic := c.addTopic("orders", 1)
@@ -512,6 +534,20 @@ func TestARefusedBatchDoesNotStopTheNext(t *testing.T) {
 			require.Equal(t, string(value(want)), string(recs[i].Value))
 		}
 		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, s.order)
+	})
+}
+
+func TestKeylessRecordsGoRoundByBytes(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		topic := c.addTopic("orders", 2)
+		p, err := cl.NewProducer("orders", WithMaxBatchBytes(10_000))
+		require.NoError(t, err)
+		for range 80 {
+			require.NoError(t, p.SendAsync(Record{Value: make([]byte, 990)}, nil))
+		}
+		require.NoError(t, p.Close(t.Context()))
+		require.Less(t, int64(30), topic.ranges[0].end)
+		require.Less(t, int64(30), topic.ranges[1].end)
 	})
 }
 

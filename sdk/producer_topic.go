@@ -16,7 +16,9 @@ type producerTopic struct {
 	topic *topic
 	ids   identities
 	codec Compression
-	pool  pools
+	// maxBatch is the size at which batches close: the option, or what the brokers take if that is less.
+	maxBatch int64
+	pool     pools
 	// id is the topic's id, and fixed: a topic made anew under the same name gets a producerTopic of its own.
 	id base.TopicID
 
@@ -102,7 +104,10 @@ func (p *Producer) open(ctx context.Context, name string) (*sendTable, error) {
 		return nil, err
 	}
 	pt := &producerTopic{p: p, topic: tp, id: r.ID, ids: identities{name: p.cfg.name}, buffers: make(map[base.RangeID]*buffer)}
-	pt.codec = p.cfg.compression
+	pt.codec, pt.maxBatch = p.cfg.compression, int64(p.cfg.maxBatchBytes)
+	if limit := p.c.maxBatch.Load(); limit > 0 {
+		pt.maxBatch = min(pt.maxBatch, limit)
+	}
 	if !p.cfg.compressionSet {
 		if pt.codec, err = ParseCompression(r.Config.Compression); err != nil {
 			p.c.cfg.logger.Warn("topic compression is unknown; sending uncompressed", "topic", name, "compression", r.Config.Compression)
