@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/sdk"
 )
 
 // app is the world of one command line: the session, its streams, and the global flags as parsed. A command's
@@ -121,8 +122,30 @@ func (a *app) deadline(ctx context.Context, cmd *cobra.Command) (context.Context
 	return context.WithTimeout(ctx, timeout)
 }
 
-// timeoutGiven reports whether the user chose a timeout, rather than the built-in one holding.
-func (a *app) timeoutGiven() bool { return a.set.values["timeout"].Source != "default" }
+// answerIn bounds the questions that a command without a deadline asks before it begins.
+func (a *app) answerIn(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.set.timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, a.set.timeout)
+}
+
+// reach finds out that topic exists and somebody answers for it.
+func (a *app) reach(ctx context.Context, admin Admin, topic string) error {
+	ctx, cancel := a.answerIn(ctx)
+	defer cancel()
+	if _, err := admin.Offsets(ctx, topic, sdk.Earliest()); err != nil {
+		return a.suggestTopic(ctx, admin, topic, err)
+	}
+	return nil
+}
+
+// timeoutGiven reports whether the user gave this line, or its front end, a timeout. What the environment or a
+// file says is for commands that answer; it must not end a stream.
+func (a *app) timeoutGiven() bool {
+	source := a.set.values["timeout"].Source
+	return source == "flag --timeout" || source == sourcePrompt
+}
 
 // note prints one line for people on stderr, unless -q or a program is reading.
 func (a *app) note(format string, args ...any) {

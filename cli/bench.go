@@ -38,7 +38,7 @@ const (
 // benchFlags are the flags of bench produce and e2e as typed.
 type benchFlags struct {
 	rate, size, payload, dist, z, linger, batchBytes, warmup, duration, records string
-	maxSpeed                                                                    bool
+	maxSpeed, sync                                                              bool
 	clients                                                                     int
 	keys                                                                        int
 	gate                                                                        gateFlags
@@ -58,6 +58,7 @@ type benchTopicFlags struct {
 func (b *benchFlags) register(f *pflag.FlagSet, e2e bool) {
 	f.StringVar(&b.rate, "rate", "", "open loop: this many records a second, whatever the answers do (default `10k/s`)")
 	f.BoolVar(&b.maxSpeed, "max", false, "as fast as the producer's buffer lets them in, instead of --rate")
+	f.BoolVar(&b.sync, "sync", false, "one record at a time: each client waits for the ack before it sends the next")
 	f.StringVar(&b.records, "records", "", "stop after `N` records")
 	f.StringVar(&b.duration, "duration", "", "stop after this `DURATION` (default 10s, unless --records)")
 	f.IntVar(&b.clients, "clients", 1, "`N` producers, each with a connection of its own")
@@ -91,7 +92,8 @@ func (g *gateFlags) register(f *pflag.FlagSet) {
 type benchPlan struct {
 	topic    string
 	rate     float64 // 0 = as fast as possible
-	records  int64   // 0 = by duration
+	sync     bool
+	records  int64 // 0 = by duration
 	duration time.Duration
 	warmup   time.Duration
 	clients  int
@@ -117,16 +119,16 @@ func (b *benchFlags) plan(topic string, changed func(string) bool, e2e bool) (p 
 	if b.clients < 1 || b.clients > maxBenchClients {
 		return p, usagef("--clients must be from 1 to %d", maxBenchClients)
 	}
-	if b.maxSpeed && b.rate != "" {
-		return p, usagef("--rate and --max exclude each other")
+	if b.maxSpeed && b.rate != "" || b.sync && (b.rate != "" || b.maxSpeed) {
+		return p, usagef("--rate, --max and --sync exclude each other")
 	}
 	if b.rate != "" {
 		if p.rate, err = term.ParseRate(b.rate); err != nil {
 			return p, flagValueError("rate", err)
 		}
 	}
-	if b.maxSpeed {
-		p.rate = 0
+	if b.maxSpeed || b.sync {
+		p.rate, p.sync = 0, b.sync
 	}
 	if err := b.planLength(&p, e2e); err != nil {
 		return p, err
@@ -137,7 +139,11 @@ func (b *benchFlags) plan(topic string, changed func(string) bool, e2e bool) (p 
 	if p.payload, err = newPayload(b.size, b.payload); err != nil {
 		return p, err
 	}
-	if p.producer, err = producerOptions(b.z, b.linger, b.batchBytes); err != nil {
+	linger := b.linger
+	if linger == "" && b.sync {
+		linger = "0" // nothing else will come to share the batch
+	}
+	if p.producer, err = producerOptions(b.z, linger, b.batchBytes); err != nil {
 		return p, err
 	}
 	p.gate, err = b.gate.parse()
@@ -269,9 +275,9 @@ func (a *app) benchTopic(ctx context.Context, client Client, name string, f benc
 		if f.rf != 0 || f.ranges != 0 || f.cleanup {
 			return nothing, usagef("--rf, --ranges and --cleanup go with --create")
 		}
-		return nothing, nil
+		return nothing, a.reach(ctx, client.Admin(), name)
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(a.set.timeout, time.Second))
+	ctx, cancel := a.answerIn(ctx)
 	defer cancel()
 	request := sdk.CreateTopic{Name: name, Ranges: f.ranges}
 	request.Config.ReplicationFactor = f.rf

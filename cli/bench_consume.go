@@ -144,6 +144,9 @@ type reader struct {
 func runBenchConsume(ctx context.Context, o *benchConsumeOptions, client Client) error {
 	ctx, cancel := o.benchContext(ctx)
 	defer cancel()
+	if err := o.reach(ctx, client.Admin(), o.topic); err != nil {
+		return err
+	}
 	cpu := startCPU()
 	now := time.Now()
 	rs := &readers{benchConsumeOptions: o, start: now, warmEnd: now.Add(o.warmup), full: make(chan struct{})}

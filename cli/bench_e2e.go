@@ -116,7 +116,7 @@ func runBenchE2E(ctx context.Context, o *benchE2EOptions, client Client) error {
 	runErr, readErr := e.both(ctx, reader)
 	live.stop()
 	t := e.load.totals()
-	closeErr := e.load.close(context.WithoutCancel(ctx))
+	closeErr := e.load.close(ctx)
 	if t.records == 0 && t.first != nil {
 		return o.suggestTopic(ctx, client.Admin(), o.plan.topic, t.first)
 	}
@@ -134,7 +134,7 @@ func runBenchE2E(ctx context.Context, o *benchE2EOptions, client Client) error {
 // openReader starts reading at the ends as they are before the first record is sent. Ranges that come later, by a
 // split, are read from their first record.
 func (e *e2e) openReader(ctx context.Context, client Client) (Consumer, error) {
-	asking, cancel := context.WithTimeout(ctx, max(e.set.timeout, time.Second))
+	asking, cancel := e.answerIn(ctx)
 	defer cancel()
 	ends, err := client.Admin().Offsets(asking, e.plan.topic, sdk.Latest())
 	if err != nil {

@@ -73,13 +73,15 @@ func newLoad(plan benchPlan, client producerMaker, now time.Time) (*load, error)
 
 // run sends until the plan is done or ctx is, then waits for the answers.
 func (l *load) run(ctx context.Context, mk makeRecord) error {
-	var wg sync.WaitGroup
-	errs := make([]error, len(l.clients))
-	for i, c := range l.clients {
-		wg.Go(func() { errs[i] = l.drive(ctx, c, mk) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return patiently(ctx, blockedSend+flushWait, func() error {
+		var wg sync.WaitGroup
+		errs := make([]error, len(l.clients))
+		for i, c := range l.clients {
+			wg.Go(func() { errs[i] = l.drive(ctx, c, mk) })
+		}
+		wg.Wait()
+		return errors.Join(errs...)
+	})
 }
 
 func (l *load) drive(ctx context.Context, c *loadClient, mk makeRecord) error {
@@ -98,17 +100,18 @@ func (l *load) drive(ctx context.Context, c *loadClient, mk makeRecord) error {
 		rec, settled := l.record(c, n, mk)
 		size := int64(len(rec.Key) + len(rec.Value))
 		l.sent.Add(1)
-		err := c.producer.SendAsync(rec, func(ack sdk.Ack, err error) {
+		done := func(ack sdk.Ack, err error) {
 			l.answered(c, ack, err, intended, size)
 			if settled != nil {
 				settled(err)
 			}
-		})
-		if err != nil {
-			l.answered(c, sdk.Ack{}, err, intended, size)
-			if settled != nil {
-				settled(err)
-			}
+		}
+		if l.plan.sync {
+			done(c.producer.Send(ctx, rec))
+			continue
+		}
+		if err := c.producer.SendAsync(rec, done); err != nil {
+			done(sdk.Ack{}, err)
 		}
 	}
 	// What was sent is waited for even after Ctrl-C, for a while: the report should be true of it.
@@ -193,7 +196,10 @@ func (l *load) answered(c *loadClient, ack sdk.Ack, err error, intended time.Tim
 	c.lastAck = now
 }
 
+// close gives up what is still under way after flushWait: those records have been counted as unanswered.
 func (l *load) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushWait)
+	defer cancel()
 	var errs []error
 	for _, c := range l.clients {
 		errs = append(errs, c.producer.Close(ctx))

@@ -38,6 +38,7 @@ type produceFields struct {
 	Seals        int64   `json:"seals" doc:"segments that ended while they were written to"`
 	DurationMs   int64   `json:"duration_ms"`
 	TargetRate   float64 `json:"target_records_per_sec" doc:"0 means as fast as possible"`
+	Sync         bool    `json:"sync" doc:"one record at a time"`
 	Clients      int     `json:"clients"`
 	ValueBytes   int     `json:"value_bytes"`
 	Keys         int     `json:"keys"`
@@ -61,6 +62,7 @@ func newBenchProduceCommand(a *app) *cobra.Command {
 			"from the time it should have been sent, so a stall counts for every record that it delayed.",
 		Example: `  bench produce load --create --rf 1 --cleanup
   bench produce load --max --size 100 --duration 30s
+  bench produce load --sync
   bench produce load --rate 50k/s --max-p99 20ms -o json`,
 		Args:              argsBetween(1, 1),
 		Annotations:       map[string]string{noteChanges: "yes", noteSchema: "bench.produce", noteExits: "8 12", noteDeadline: deadlineStream},
@@ -98,7 +100,7 @@ func runBenchProduce(ctx context.Context, o *benchProduceOptions, client Client)
 	runErr := l.run(ctx, nil)
 	live.stop()
 	t := l.totals()
-	closeErr := l.close(context.WithoutCancel(ctx))
+	closeErr := l.close(ctx)
 	report := produceReport{schemaBenchProduce, l.report(t, cpu)}
 	if t.records == 0 && t.first != nil {
 		return o.suggestTopic(ctx, client.Admin(), o.plan.topic, t.first)
@@ -136,7 +138,7 @@ func microseconds(n int64) time.Duration { return time.Duration(n) * time.Micros
 func (l *load) report(t loadTotals, cpu cpuClock) produceFields {
 	f := produceFields{
 		Topic: l.plan.topic, Records: t.records, Bytes: t.bytes, percentiles: t.lat.percentiles(), Errors: t.errors, Unknown: t.unknown,
-		Retries: t.retries, Batches: t.batches, Ranges: t.ranges, Seals: t.seals, TargetRate: l.plan.rate, Clients: l.plan.clients,
+		Retries: t.retries, Batches: t.batches, Ranges: t.ranges, Seals: t.seals, TargetRate: l.plan.rate, Sync: l.plan.sync, Clients: l.plan.clients,
 		ValueBytes: l.plan.payload.size, Keys: l.plan.keys, Codec: l.plan.codec, CPU: cpu.percent(),
 	}
 	if t.batches > 0 {
@@ -167,7 +169,10 @@ func (l *load) liveLine(elapsed time.Duration) string {
 func producePage(p *term.Page, f produceFields) {
 	h := p.Human()
 	target := "as fast as possible"
-	if f.TargetRate > 0 {
+	switch {
+	case f.Sync:
+		target = "one record at a time"
+	case f.TargetRate > 0:
 		target = "open loop at " + term.FormatRate(f.TargetRate) + "/s"
 	}
 	p.Fields(

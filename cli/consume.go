@@ -192,13 +192,13 @@ type consumeClient interface {
 func runConsume(ctx context.Context, o *consumeOptions, client consumeClient) error {
 	plan, err := o.plan(ctx, client.Admin())
 	if err != nil {
-		return err
+		return o.suggestTopic(ctx, client.Admin(), o.topic, err)
 	}
 	c, err := client.NewConsumer(plan.options...)
 	if err != nil {
 		return err
 	}
-	r := &reading{consumeOptions: o, until: plan.until}
+	r := &reading{consumeOptions: o, until: plan.until, forMachine: o.machine()}
 	if r.stream, err = o.output().Stream(); err != nil {
 		return errors.Join(err, c.Close())
 	}
@@ -225,6 +225,8 @@ type reading struct {
 	read   int64
 	shown  int64
 	why    string // why it ended, for the note
+
+	forMachine bool
 }
 
 // maxHeld bounds what --order time sorts in memory.
@@ -324,20 +326,25 @@ func (r *reading) take(m *sdk.Message) (stop bool, err error) {
 }
 
 func (r *reading) print(m *sdk.Message) error {
+	switch w := r.stream.Text(); {
+	case r.forMachine:
+		return r.stream.Item(r.document(m), nil)
+	case r.format != nil:
+		return r.format.write(w, m, r.io.IsOutTTY())
+	case r.pretty:
+		return writePretty(w, m, r.human(), r.io.OutStyle())
+	default:
+		return r.writeLine(w, m)
+	}
+}
+
+func (r *reading) document(m *sdk.Message) recordDocument {
 	doc := newRecordDocument(m, r.binary)
 	if r.metaOnly {
 		doc.Key, doc.KeyB64, doc.KeyHex = term.Text{}, "", ""
 		doc.Value, doc.ValueB64, doc.ValueHex = term.Text{}, "", ""
 	}
-	return r.stream.Item(doc, func(w *bufio.Writer) error {
-		switch {
-		case r.format != nil:
-			return r.format.write(w, m, r.io.IsOutTTY())
-		case r.pretty:
-			return writePretty(w, m, r.human(), r.io.OutStyle())
-		}
-		return r.writeLine(w, m)
-	})
+	return doc
 }
 
 // writeLine is the default: @0  12:04:31.207  r1  user123  Hello EastGuard!

@@ -125,18 +125,20 @@ const smallCount = 1000
 
 func (o *consumeOptions) plan(ctx context.Context, admin offsetFinder) (consumePlan, error) {
 	var p consumePlan
-	ctx, cancel := context.WithTimeout(ctx, max(o.set.timeout, time.Second))
+	ctx, cancel := o.answerIn(ctx)
 	defer cancel()
-	start, err := o.resolveStart(ctx, admin)
+	// Asked in any case: a stream that times out has ended well, so a broker that does not answer and a topic or
+	// range that does not exist must be found before it begins.
+	first, err := o.positions(ctx, admin, sdk.Earliest())
+	if err != nil {
+		return p, err
+	}
+	start, err := o.resolveStart(ctx, admin, first)
 	if err != nil {
 		return p, err
 	}
 	p.options = []sdk.ConsumerOption{sdk.WithTopics(o.topic), sdk.WithStart(start)}
 	if len(o.ranges) > 0 {
-		// A range that does not exist would be read as an empty one.
-		if _, err := o.positions(ctx, admin, sdk.Earliest()); err != nil {
-			return p, err
-		}
 		p.options = append(p.options, sdk.WithRanges(o.topic, o.ranges...))
 	}
 	if !o.follow || o.until.latest {
@@ -156,7 +158,7 @@ func (o *consumeOptions) plan(ctx context.Context, admin offsetFinder) (consumeP
 }
 
 // resolveStart turns the forms that count records into positions, range by range.
-func (o *consumeOptions) resolveStart(ctx context.Context, admin offsetFinder) (sdk.Start, error) {
+func (o *consumeOptions) resolveStart(ctx context.Context, admin offsetFinder, first []sdk.Position) (sdk.Start, error) {
 	switch o.start.kind {
 	case startEarliest:
 		return sdk.Earliest(), nil
@@ -165,10 +167,6 @@ func (o *consumeOptions) resolveStart(ctx context.Context, admin offsetFinder) (
 	case startTime:
 		return sdk.AtTime(o.start.time), nil
 	case startOffset, startAfter, startBefore, startRange:
-	}
-	first, err := o.positions(ctx, admin, sdk.Earliest())
-	if err != nil {
-		return nil, err
 	}
 	ends, err := o.positions(ctx, admin, sdk.Latest())
 	if err != nil {

@@ -84,7 +84,7 @@ func TestConsumeOutput(t *testing.T) {
 	messages := [][]sdk.Message{{message(0, "user123", "Hello EastGuard!"), null, message(2, "", "")}}
 	for _, tty := range []bool{true, false} {
 		c := &fakeConsumer{batches: messages, err: errEnd}
-		out, errs, err := run(t, &fakeClient{consumer: c}, "", tty, nil, "consume", "my_topic", "earliest", "10", "--time", "utc")
+		out, errs, err := run(t, &fakeClient{consumer: c, admin: &fakeAdmin{topics: topicsOf("my_topic")}}, "", tty, nil, "consume", "my_topic", "earliest", "10", "--time", "utc")
 		want := "@0  12:04:31.207Z  r1  user123  Hello EastGuard!\n@1  12:04:31.207Z  r1  -  <null>\n@2  12:04:31.207Z  r1  \"\"  \"\"\n"
 		if err != nil || out != want || errs != "3 records, caught up (asked for up to 10). -f to follow.\n" || !c.closed {
 			t.Errorf("tty %v: %v\n got  %q %q\n want %q", tty, err, out, errs, want)

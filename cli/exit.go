@@ -29,6 +29,8 @@ const (
 	ExitTerminated     = 143
 )
 
+const hintDeadline = "raise --timeout, or check that a broker runs at the given seeds (-s host:port)"
+
 // failure is an error that only this package can have, with a name and exit code of its own.
 type failure struct {
 	name string
@@ -120,11 +122,9 @@ func describe(err error) report {
 	case errors.As(err, &e):
 		r.fromError(e)
 	case errors.Is(err, context.DeadlineExceeded):
-		r.fromError(errorf(sdk.CodeUnreachable, "no answer came in time").WithHint("raise --timeout, or check that a broker runs at the given seeds (-s host:port)"))
+		r.fromError(errorf(sdk.CodeTimeout, ""))
 	case errors.Is(err, context.Canceled):
 		r.fromError(errorf(sdk.CodeCanceled, "cancelled"))
-	case errors.Is(err, syscall.EPIPE):
-		r.Message = "the reader of the output has gone"
 	}
 	return r
 }
@@ -133,9 +133,10 @@ func (r *report) fromError(e *sdk.Error) {
 	info := e.Code.Info()
 	r.Code, r.Exit, r.Retryable = info.Name, int(info.Exit), info.Retryable
 	r.Message, r.Hint, r.Outcome = rootMessage(e), e.HintText(), e.Outcome.String()
-	// A deadline that passed before anything was sent is a broker that could not be reached.
+	// A deadline that passed and changed nothing is a broker that could not be reached.
 	if e.Code == sdk.CodeTimeout && e.Outcome == sdk.OutcomeNotApplied {
 		r.Exit = ExitUnreachable
+		r.Message, r.Hint = "no answer came before the deadline", hintDeadline
 	}
 	// Whatever the code, a request that may have been applied has to be checked before it is repeated.
 	if e.Outcome == sdk.OutcomeUnknown && r.Exit != ExitIntegrity {

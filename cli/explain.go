@@ -58,6 +58,11 @@ func explainable() map[string]explainDocument {
 		own.Schema, own.Cause, own.Check, own.Fix = schemaExplain, e.cause, e.check, e.fix
 		all[own.Code] = own
 	}
+	for id, c := range healthChecks {
+		all[id] = explainDocument{
+			Schema: schemaExplain, Code: id, Summary: c.name, Exit: ExitUnhealthy, Cause: c.cause, Check: c.check, Fix: c.fix, Hint: "see: eg-cli cluster health",
+		}
+	}
 	return all
 }
 

@@ -56,3 +56,17 @@ var explanations = map[string]explanation{
 	nameWarn:                {"No check failed, and at least one warns.", "eg-cli cluster health.", "Follow NEXT of each."},
 	nameLost:                {"An acked record was not read back, came twice, or came out of order. One of the product's promises is broken.", "Whether the topic was deleted, truncated or reached its retention while the bench ran.", "Keep the brokers' logs and data, and report it."},
 }
+
+// healthChecks are the pages on the checks of cluster health, by id.
+var healthChecks = map[string]struct {
+	name string
+	explanation
+}{
+	"EG100": {"enough nodes are alive for --min-nodes", explanation{"Fewer nodes are alive than --min-nodes asks for.", "eg-cli cluster status: which node is missing.", "Start the missing node, or ask for fewer."}},
+	"EG110": {"every node of the cluster is alive", explanation{"A node has stopped, hangs, or cannot be reached by the others.", "The node's log, and the network between it and the others.", "Start it again. Its data counts when it returns."}},
+	"EG120": {"every metadata shard has a leader", explanation{"A majority of the shard's voters is down, or they cannot reach each other. Topics of the shard cannot be created, altered or rolled meanwhile; their reads and writes go on.", "eg-cli cluster status -o json --jq '.shards[] | select(.leader == \"\")'.", "Bring the voters back. A leader is chosen within a second."}},
+	"EG130": {"the ranges of every topic cover its key space exactly once", explanation{"The metadata of a topic has a hole or an overlap, which must not happen.", "eg-cli topic describe NAME --ranges.", "Report it with the brokers' logs."}},
+	"EG140": {"every segment has as many copies as its replication factor asks for", explanation{"A node that held copies is away, or a repair is under way.", "eg-cli topic describe NAME --segments: REPLICAS.", "Bring the node back, or wait until the copies have been made anew."}},
+	"EG141": {"no stored data is damaged", explanation{"Bytes on a disk did not match their checksum, or a file does not belong to what the catalogue lists. They are put aside in quarantine.", "The broker's log names file and offset; check the disk.", "Replace the disk if it is at fault; other replicas serve the data meanwhile."}},
+	"EG150": {"disks have room and answer in time", explanation{"A disk is nearly full, or its fsync takes long.", "eg-cli cluster status: DISK and FSYNC-P99.", "Free space or shorten retention; move the data to a faster disk."}},
+}

@@ -112,7 +112,7 @@ func helpErrors() string {
 		"Codes (eg-cli explain CODE has a page on each):\n\n")
 	all := explainable()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if name != base.CodeOK.String() {
+		if _, check := healthChecks[name]; !check && name != base.CodeOK.String() {
 			fmt.Fprintf(&b, "  %-3d %-22s %s\n", all[name].Exit, name, all[name].Summary)
 		}
 	}

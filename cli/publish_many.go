@@ -18,6 +18,27 @@ import (
 // flushWait is how long records that are on their way get after a Ctrl-C.
 const flushWait = 5 * time.Second
 
+// blockedSend is how long after a Ctrl-C a send may stay blocked. SendAsync waits for room in the producer's
+// buffer and knows no context; closing the producer ends it.
+const blockedSend = 200 * time.Millisecond
+
+// patiently runs f, which should heed ctx, and leaves it behind when it has not returned by wait after the end of ctx.
+func patiently(ctx context.Context, wait time.Duration, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(wait):
+		return context.Cause(ctx)
+	}
+}
+
 // bulk is one publish of many records: the reader feeds the producer, acks come back on its goroutines.
 type bulk struct {
 	*publishOptions
@@ -44,6 +65,9 @@ func runPublishMany(ctx context.Context, o *publishOptions, client publishClient
 	if err != nil {
 		return err
 	}
+	if err := o.reach(ctx, client.Admin(), o.topic); err != nil {
+		return err
+	}
 	if o.count == 0 && o.io.IsInTTY() {
 		o.note("reading records from the terminal; Ctrl-D ends")
 	}
@@ -62,7 +86,7 @@ func runPublishMany(ctx context.Context, o *publishOptions, client publishClient
 	if !o.io.IsInTTY() || o.count > 0 { // a terminal that is being typed into is not drawn on
 		progress = o.startProgress(b.progressLine)
 	}
-	readErr := b.feed(ctx, p, src)
+	readErr := patiently(ctx, blockedSend, func() error { return b.feed(ctx, p, src) })
 	flushErr := b.finish(ctx, p)
 	progress.stop()
 	return b.conclude(ctx, client, o.Now().Sub(start), firstError(readErr, flushErr))

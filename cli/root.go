@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -151,6 +153,10 @@ func (s *Session) execute(ctx context.Context, streams *term.IOStreams, args []s
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		s.lost = s.lost && !s.asked
+		return nil
+	}
+	// Whoever read the output has seen enough: consume t | head -1 is no error.
+	if errors.Is(err, syscall.EPIPE) {
 		return nil
 	}
 	// A command that a signal or Ctrl-C stopped fails in whatever it was doing; the cause is what happened.

@@ -13,6 +13,9 @@ import (
 
 const defaultSeeds = "127.0.0.1:2921"
 
+// sourcePrompt is the source of what :set changed, or the flags of a batch's or prompt's own line.
+const sourcePrompt = "prompt :set"
+
 // setting is one row of the table of global settings: where its value may come from, highest first: flag,
 // prompt (:set), environment, context, file, built-in.
 type setting struct {
@@ -185,7 +188,7 @@ func (s *Session) resolveOne(g setting, r *settings, ctx term.Context, changed f
 		return sourced{v, "flag --" + g.flag}
 	}
 	if v, ok := s.overrides.values[g.key]; ok {
-		return sourced{v, "prompt :set"}
+		return sourced{v, sourcePrompt}
 	}
 	for _, name := range g.env {
 		if v := s.Getenv(name); v != "" {

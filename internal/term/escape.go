@@ -21,22 +21,21 @@ func Escape(s string) string {
 	if i < 0 {
 		return s
 	}
-	var b strings.Builder
-	b.Grow(len(s) + 16)
-	b.WriteString(s[:i])
+	b := make([]byte, 0, len(s)+len(s)/2+16)
+	b = append(b, s[:i]...)
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		switch {
 		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
+			b = appendHex(b, s[i])
 		case !actsOnTerminal(r):
-			b.WriteString(s[i : i+n])
+			b = append(b, s[i:i+n]...)
 		default:
-			b.WriteString(escaped(r))
+			b = appendEscaped(b, r)
 		}
 		i += n
 	}
-	return b.String()
+	return string(b)
 }
 
 // EscapeLines is Escape for text that has lines of its own: newlines and tabs stay.
@@ -52,19 +51,24 @@ func EscapeLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-func escaped(r rune) string {
+func appendEscaped(b []byte, r rune) []byte {
 	switch r {
 	case '\n':
-		return `\n`
+		return append(b, '\\', 'n')
 	case '\t':
-		return `\t`
+		return append(b, '\\', 't')
 	case '\r':
-		return `\r`
+		return append(b, '\\', 'r')
 	}
 	if r < 0x80 {
-		return fmt.Sprintf(`\x%02x`, r)
+		return appendHex(b, byte(r))
 	}
-	return fmt.Sprintf(`\u{%04x}`, r)
+	return fmt.Appendf(b, `\u{%04x}`, r)
+}
+
+func appendHex(b []byte, c byte) []byte {
+	const digits = "0123456789abcdef"
+	return append(b, '\\', 'x', digits[c>>4], digits[c&15])
 }
 
 func firstActing(s string) int {
@@ -88,6 +92,8 @@ func actsOnTerminal(r rune) bool {
 	case r < 0x20 || r == 0x7f:
 		return true
 	case r < 0x7f:
+		return false
+	case r > 0x9f && r < 0xad: // the first format character is the soft hyphen
 		return false
 	case r <= 0x9f, r == 0x2028, r == 0x2029:
 		return true

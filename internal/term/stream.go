@@ -28,6 +28,9 @@ func (o *Output) Stream() (*Stream, error) {
 	return s, nil
 }
 
+// Text is the writer for items in the human form, for those that do not go through Item.
+func (s *Stream) Text() *bufio.Writer { return s.w }
+
 // Item prints v: as one JSON object on a line, a YAML document, a CSV line, or what text says.
 func (s *Stream) Item(v any, text func(*bufio.Writer) error) error {
 	s.items++
