@@ -25,7 +25,7 @@ import (
 //   - the records of one key are stored in the order sent, and read in that order;
 //   - everything is answered, and no memory is kept.
 func TestWhateverHappens(t *testing.T) {
-	seeds := 40
+	seeds := 25
 	if os.Getenv("EASTGUARD_SOAK") != "" {
 		seeds = 2000
 	}
