@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -279,4 +281,50 @@ func TestRefusesToStart(t *testing.T) {
 func lastLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	return lines[len(lines)-1]
+}
+
+// Whatever comes in on the client port, memory stays flat and clients do not notice.
+func TestGarbageOnThePort(t *testing.T) {
+	needsProcess(t)
+	p := spawn(t, t.TempDir())
+	addr := p.address()
+	c := newClient(t, addr)
+	createTopic(t, c, "orders", sdk.TopicConfig{})
+	producer, err := c.NewProducer("orders", sdk.WithLinger(0))
+	require.NoError(t, err)
+	before := residentBytes(t, p)
+
+	rng := rand.NewChaCha8([32]byte{7})
+	random := make([]byte, 64<<10)
+	for round := range 100 {
+		_, _ = rng.Read(random)
+		for _, garbage := range [][]byte{
+			random[:1+int(random[0])],
+			random,
+			[]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"),
+			append([]byte("EG\x01\x00\x00\x01\x00\x00\x7f\xff\xff\xff\x7f\xff\xff\xff"), random[:64]...), // lengths of 2^31-1
+			append([]byte("EG\x01\x00\x00\x01\x00\x00\x00\xff\xff\xff\x00\x00\x00\x00"), random[:64]...), // a frame that is never finished
+			nil,
+		} {
+			conn, err := net.Dial("tcp", addr)
+			require.NoError(t, err)
+			_, _ = conn.Write(garbage) // refused halfway or not: both are fine
+			require.NoError(t, conn.Close())
+		}
+		_, err := producer.Send(within(t, limit), sdk.Record{Value: []byte{byte(round)}})
+		require.NoError(t, err)
+	}
+	require.Len(t, readAll(t, c, "orders"), 100)
+	require.Less(t, residentBytes(t, p)-before, int64(64<<20))
+}
+
+func residentBytes(t *testing.T, p *process) int64 {
+	t.Helper()
+	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
+	if err != nil {
+		t.Skip("memory is read from /proc, which is not there")
+	}
+	pages, err := strconv.ParseInt(strings.Fields(string(statm))[1], 10, 64)
+	require.NoError(t, err)
+	return pages * int64(os.Getpagesize())
 }

@@ -12,10 +12,13 @@ export EASTGUARD_CLUSTER_DIR=$work/cluster
 export EASTGUARD_BASE_PORT=$((20000 + ($$ % 1000) * 20))
 cli=$EASTGUARD_CLUSTER_DIR/bin/eg-cli
 
+at_end() { :; } # a script may put its own last steps here
+
 cleanup() {
 	local status=$?
 	tmux -L "$session" kill-server 2>/dev/null || true
 	bash run_cluster.sh clean >/dev/null 2>&1 || true
+	at_end
 	rm -rf "$work"
 	exit "$status"
 }

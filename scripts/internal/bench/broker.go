@@ -31,6 +31,11 @@ func startBroker(o options, args ...string) (*broker, error) {
 	if err != nil {
 		return nil, err
 	}
+	return startBrokerIn(o, dir, args...)
+}
+
+// startBrokerIn starts a broker on the data of dir.
+func startBrokerIn(o options, dir string, args ...string) (*broker, error) {
 	cmd := exec.Command(o.broker, append([]string{
 		"--host", "127.0.0.1", "--client-port", "0", "--cluster-port", "0", "--data-port", "0", "--admin-port", "0",
 		"--data-dir", filepath.Join(dir, "data"), "--meta-dir", filepath.Join(dir, "meta"), "--log-format", "json",

@@ -31,7 +31,7 @@ func main() {
 	flag.StringVar(&o.dir, "dir", "", "directory to measure in; it must not exist, and is removed at the end")
 	flag.IntVar(&o.rounds, "rounds", 5, "adjacent pairs")
 	flag.DurationVar(&o.period, "period", 3*time.Second, "time of one measurement")
-	flag.StringVar(&o.only, "only", "", "one of latency, produce, consume, idle, topics")
+	flag.StringVar(&o.only, "only", "", "one of idle, latency, produce, consume, topics, recovery")
 	flag.StringVar(&o.markdown, "markdown", "", "file whose table is replaced, between its two marker lines")
 	flag.StringVar(&o.commit, "commit", "unknown", "commit that was built")
 	flag.Parse()
@@ -57,6 +57,7 @@ func run(o options) (err error) {
 		{"produce", measureProduce},
 		{"consume", measureConsume},
 		{"topics", measureTopics},
+		{"recovery", measureRecovery},
 	} {
 		if o.only != "" && o.only != group.name {
 			continue
