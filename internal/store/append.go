@@ -23,8 +23,8 @@ type pending struct {
 
 const opAppend = "append"
 
-// Append queues b as the next batch of seg and returns at once; b.Bytes must not be touched any more, whatever it
-// returns. done is called once, in the order of the appends, when the batch is on stable storage here, with the
+// Append queues b as the next batch of seg and returns at once; unless it returns an error, b.Bytes must not be touched
+// any more. done is called once, in the order of the appends, when the batch is on stable storage here, with the
 // segment's end behind it; it runs on a goroutine of the log and must not block. After an error given to done nothing
 // behind that batch is taken in this segment.
 //

@@ -12,8 +12,9 @@
 // of it; a checkpoint syncs the file, writes the catalogue, and only then the log below it is trimmed.
 //
 // The files, one for each verb: append.go, opensegment.go, fence.go, seal.go, drop.go, read.go, offsetbytime.go,
-// notify.go; and beneath: catalogue.go, records.go (what the log carries), flush.go, checkpoint.go, filecache.go,
-// space.go, recover.go, quarantine.go, identity.go. FORMAT.md shows the bytes and lists the steps of recovery.
+// notify.go; and beneath: catalogue.go and catalogfile.go (the list in memory and on disk), records.go (what the log
+// carries), flush.go, finish.go, checkpoint.go, unlink.go (the flusher's work), filecache.go, space.go, reserve.go;
+// recover.go, replay.go, judge.go, quarantine.go; identity.go. FORMAT.md shows the bytes and lists the steps of recovery.
 //
 // Locks, in this order, none held across I/O: Store.mu guards the maps; rangeLog.mu everything that changes in a range
 // and its segments; flushQueue.mu and fileCache.mu are leaves. The flusher's own fields belong to whoever holds the

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"hash/crc32"
+	"path/filepath"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/vfs"
+)
+
+func (id *Identity) write(fsys vfs.FS, dataDir string) error {
+	if err := vfs.WriteFileAtomic(fsys, filepath.Join(dataDir, identityName), id.encode(), 0o600); err != nil {
+		return base.Wrap(base.CodeInternal, "write identity", err)
+	}
+	return nil
+}
+
+// The file is text, so that an operator can read it. Its last line is the CRC32C of the lines before.
+const identityFormat = `eastguard identity %d
+node %s
+disk %s
+meta %s
+cluster %s
+boot %d
+`
+
+func (id *Identity) encode() []byte {
+	b := fmt.Appendf(nil, identityFormat, id.FormatVersion, id.Node, id.Disk, id.Meta, id.Cluster, id.Boot)
+	return fmt.Appendf(b, "crc32c %08x\n", crc32.Checksum(b, castagnoli))
+}
+
+// parseIdentity accepts exactly what encode writes: every other byte is damage.
+func parseIdentity(b []byte) (*Identity, error) {
+	var version uint32
+	if n, _ := fmt.Sscanf(string(b), "eastguard identity %d\n", &version); n == 1 && version > FormatVersion && sealed(b) {
+		return nil, base.Errorf(base.CodeUnsupportedVersion, opIdentity, "format version %d; this broker knows %d", version, FormatVersion).
+			WithHint("start the version of the broker that wrote it")
+	}
+	id := &Identity{}
+	var node, disk, meta, cluster string
+	_, err := fmt.Sscanf(string(b), identityFormat, &id.FormatVersion, &node, &disk, &meta, &cluster, &id.Boot)
+	if err != nil {
+		return nil, base.Errorf(base.CodeCorruptData, opIdentity, "not an identity: %w", err)
+	}
+	id.Node = base.NodeID(node)
+	for _, u := range []struct {
+		to   *base.UUID
+		text string
+	}{{&id.Disk, disk}, {&id.Meta, meta}, {&id.Cluster, cluster}} {
+		if *u.to, err = base.ParseUUID(u.text); err != nil {
+			return nil, base.Errorf(base.CodeCorruptData, opIdentity, "not an identity: %w", err)
+		}
+	}
+	if !bytes.Equal(id.encode(), b) || id.Node.Check() != nil || id.Disk.IsZero() || id.Meta.IsZero() {
+		return nil, base.Errorf(base.CodeCorruptData, opIdentity, "its checksum does not match")
+	}
+	return id, nil
+}
+
+// sealed reports whether the last line is the checksum of the lines before it.
+func sealed(b []byte) bool {
+	i := bytes.LastIndex(b, []byte("crc32c "))
+	return i > 0 && string(b[i:]) == fmt.Sprintf("crc32c %08x\n", crc32.Checksum(b[:i], castagnoli))
+}
