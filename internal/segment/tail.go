@@ -130,10 +130,14 @@ func (t *Tail) clear(from, to uint64, empty bool) (bytes int64) {
 }
 
 // From appends to dst the entries numbered from seq on that end at or below end, at most maxBytes of them but at least
-// one, and returns the number to go on from. It is the flusher's: nothing from seq on may have been evicted.
+// one, and returns the number to go on from. It is the flusher's: nothing from seq on may have been evicted, unless the
+// segment is being dropped, and all of it was. Then there is nothing.
 func (t *Tail) From(dst []*Entry, seq uint64, end int64, maxBytes int) ([]*Entry, uint64) {
 	next := t.next.Load()
 	r := t.ring.Load()
+	if r == nil {
+		return dst, seq
+	}
 	bytes := 0
 	for ; seq < next; seq++ {
 		e := r.at(seq)

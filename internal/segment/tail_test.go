@@ -189,3 +189,15 @@ func BenchmarkTailPush(b *testing.B) {
 		}
 	}
 }
+
+// A topic is deleted while the flusher is about to write its batches.
+func TestFlusherMeetsATailThatWasDropped(t *testing.T) {
+	var tail Tail
+	tail.Push(&Entry{Bytes: []byte("a"), Base: 0, End: 1})
+	tail.Push(&Entry{Bytes: []byte("b"), Base: 1, End: 2})
+	tail.Evict(tail.Next())
+	entries, seq := tail.From(nil, 1, 2, 100)
+	if len(entries) != 0 || seq != 1 {
+		t.Fatalf("got %d entries, %d", len(entries), seq)
+	}
+}
