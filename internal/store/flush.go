@@ -162,9 +162,9 @@ func (s *Store) flushAll() error {
 func (s *Store) flushSegment(g *segmentLog) error {
 	g.rng.mu.Lock()
 	g.queued = false                                // whatever becomes durable from here on queues it again
-	lost, seq := g.dropped || g.damaged, g.flushSeq // to a damaged copy nothing is added
+	dropped, seq := g.dropped, g.flushSeq
 	g.rng.mu.Unlock()
-	if lost {
+	if dropped {
 		return nil
 	}
 	if err := s.writeOut(g, seq); err != nil {
