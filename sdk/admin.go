@@ -19,7 +19,7 @@ type Admin struct{ c *Client }
 // number of live nodes; CodeInvalidArgument for a setting that cannot be.
 func (a *Admin) CreateTopic(ctx context.Context, r CreateTopic) (CreatedTopic, error) {
 	if err := base.CheckTopicName(r.Name); err != nil {
-		return CreatedTopic{}, base.Wrap(base.CodeInvalidTopicName, "create topic", err)
+		return CreatedTopic{}, about("create topic", err)
 	}
 	var resp CreatedTopic
 	err := a.do(ctx, wire.KindCreateTopic, wire.CreateTopicRequest{

@@ -74,7 +74,7 @@ func (a *asking) run(ctx context.Context) (mux.Response, error) {
 				a.queue = append([]*broker{a.c.brokers.at(r.Address)}, a.queue...)
 			}
 		case giveUp, resequence, forgotten, fenced:
-			return mux.Response{}, base.Wrap(base.CodeInternal, a.op, err)
+			return mux.Response{}, about(a.op, err)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func (a *asking) failure(ctx context.Context) error {
 	if a.last == nil {
 		return errClosed("client")
 	}
-	return base.Wrap(base.CodeUnreachable, a.op, a.last).WithOutcome(outcome)
+	return about(a.op, a.last).WithOutcome(outcome)
 }
 
 // changes reports whether a request of this kind leaves something behind. One that only looks cannot have an

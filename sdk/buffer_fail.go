@@ -2,7 +2,6 @@ package sdk
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -116,7 +115,7 @@ func (b *buffer) renewIdentityLocked(who identity) {
 // dropLocked fails a batch. err says why; the outcome is what is known of it. Its place in the queue keeps the
 // callbacks of the range in order.
 func (b *buffer) dropLocked(bt *batch, err error) {
-	bt.err = withOutcome(err, bt.outcome())
+	bt.err = about("send", err).WithOutcome(bt.outcome())
 	if bt.state == batchFlying {
 		b.flying--
 		bt.escaped = true
@@ -138,15 +137,6 @@ func lost(err error) error {
 		Code: base.CodeTimeout, Op: "send", Msg: "the answer was lost and could not be had again: " + err.Error(),
 		Outcome: base.Unknown, Err: err,
 	}
-}
-
-// withOutcome is err as an *Error that carries the outcome.
-func withOutcome(err error, o base.Outcome) error {
-	var e *base.Error
-	if errors.As(err, &e) {
-		return base.Wrap(e.Code, "send", err).WithOutcome(o)
-	}
-	return base.Wrap(base.CodeInternal, "send", err).WithOutcome(o)
 }
 
 // mendLocked starts the goroutine that gets the buffer going again. cause is why it stands still; nil when there

@@ -39,7 +39,7 @@ func (b *buffer) send(conn *mux.Conn, bt *batch, try int) error {
 func (b *buffer) encode(bt *batch) error {
 	encoded, err := bt.builder.Build(b.pt.pool.space(bt.builder.Size()), bt.identity.id, bt.identity.epoch, bt.sequence)
 	if err != nil {
-		return base.Wrap(base.CodeInternal, "encode batch", err)
+		return about("encode batch", err)
 	}
 	limit := b.p.c.maxBatch.Load()
 	if int64(len(encoded)) > limit && limit > 0 && b.pt.codec != CompressionNone && int64(bt.builder.Size()) <= limit {
@@ -79,7 +79,7 @@ func (b *buffer) answered(conn *mux.Conn, bt *batch, try int, r mux.Response, er
 	var ack wire.ProduceResponse
 	if err == nil {
 		if err = wire.Decode(r.Message, &ack); err != nil {
-			err = base.Wrap(base.CodeCorruptFrame, "send", err).WithOutcome(base.Unknown)
+			err = about("send", err).WithOutcome(base.Unknown)
 		}
 	}
 	now := time.Now()

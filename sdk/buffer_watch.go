@@ -76,7 +76,7 @@ func (b *buffer) timeoutLocked(bt *batch) error {
 		return base.Errorf(base.CodeTimeout, "send", "no answer within the delivery timeout of %v", timeout)
 	}
 	if b.lastErr != nil {
-		return base.Wrap(base.CodeTimeout, "send", b.lastErr).WithHint("it was tried for the delivery timeout of %v: %s", timeout, hintOf(b.lastErr))
+		return about("send", b.lastErr).WithHint("it was tried for the delivery timeout of %v: %s", timeout, hintOf(b.lastErr))
 	}
 	return base.Errorf(base.CodeTimeout, "send", "not sent within the delivery timeout of %v", timeout)
 }

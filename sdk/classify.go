@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/wire"
 )
 
 // remedy is what to do about an error of a request.
@@ -77,14 +78,43 @@ func contextError(ctx context.Context, op string, outcome base.Outcome) *base.Er
 	return &base.Error{Code: code, Op: op, Msg: context.Cause(ctx).Error(), Outcome: outcome, Err: ctx.Err()}
 }
 
+// about is err told as the failure of op. What a lower layer called the same step is not said twice: "find topic
+// orders: topic orders not found", not "find topic orders: route: route: …".
+func about(op string, err error) *base.Error {
+	var e *base.Error
+	if !errors.As(err, &e) {
+		return base.Wrap(base.CodeInternal, op, err)
+	}
+	w := *e
+	w.Op, w.Msg, w.Err = op, err.Error(), err
+	if err == error(e) && (e.Op == op || steps[e.Op]) {
+		w.Msg = e.Msg
+	}
+	return &w
+}
+
+// steps are the operations whose names say nothing beside that of what they are a step of: the requests.
+var steps = func() map[string]bool {
+	names := map[string]bool{"send": true, "append": true}
+	for _, k := range []wire.Kind{
+		wire.KindProduce, wire.KindFetch, wire.KindListOffsets, wire.KindProducerState, wire.KindRoute, wire.KindLocate,
+		wire.KindCreateTopic, wire.KindAlterTopic, wire.KindDeleteTopic, wire.KindListTopics, wire.KindDescribeTopic,
+		wire.KindOpenProducer, wire.KindClusterStatus, wire.KindClusterHealth, wire.KindDescribeNode,
+	} {
+		names[k.String()], names[kindName(k)] = true, true
+	}
+	return names
+}()
+
 // dialError makes sure that a connection that never came to be reads as unreachable and not applied. What the
 // broker itself answered to the handshake (another cluster, no common version) keeps its code.
 func dialError(addr string, err error) error {
-	var e *base.Error
-	if !errors.As(err, &e) || e.Code == base.CodeTimeout || e.Code == base.CodeCanceled || e.Code == base.CodeInternal {
-		return &base.Error{Code: base.CodeUnreachable, Op: "connect to " + addr, Msg: err.Error(), Err: err}
+	e := about("connect to "+addr, err)
+	e.Outcome = base.NotApplied
+	if e.Code == base.CodeTimeout || e.Code == base.CodeCanceled || e.Code == base.CodeInternal {
+		e.Code = base.CodeUnreachable
 	}
-	return base.Wrap(e.Code, "connect to "+addr, err).WithOutcome(base.NotApplied)
+	return e
 }
 
 // hintOf is the next step that err suggests.

@@ -377,3 +377,14 @@ func TestEveryCodeHasARemedy(t *testing.T) {
 	}
 	require.Equal(t, giveUp, remedyFor(errors.New("not ours")))
 }
+
+func TestErrorsReadWell(t *testing.T) {
+	for want, err := range map[string]error{
+		"find topic a: topic a not found":              about("find topic a", about("route", base.Errorf(base.CodeTopicNotFound, "route", "topic a not found"))),
+		"send: the broker is at a limit":               about("send", &base.Error{Code: base.CodeBusy, Op: "produce"}),
+		"find topic a: connect to b:1: no route":       about("find topic a", dialError("b:1", base.Errorf(base.CodeUnreachable, "connect to b:1", "no route"))),
+		"new consumer: parse seed: \"\" is not a seed": about("new consumer", base.Errorf(base.CodeInvalidArgument, "parse seed", "%q is not a seed", "")),
+	} {
+		require.EqualError(t, err, want)
+	}
+}

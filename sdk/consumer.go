@@ -51,7 +51,7 @@ func (c *Client) NewConsumer(opts ...ConsumerOption) (*Consumer, error) {
 	}
 	for _, t := range cfg.topics {
 		if err := checkName(t); err != nil {
-			return nil, base.Wrap(base.CodeInvalidTopicName, "new consumer", err)
+			return nil, about("new consumer", err)
 		}
 	}
 	k := &Consumer{

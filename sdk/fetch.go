@@ -116,7 +116,7 @@ func (cur *cursor) failedLocked(err error, now time.Time) {
 		}
 		cur.retryLocked(requestBackoff, err, true, now)
 	default:
-		cur.failLocked(base.Wrap(base.CodeInternal, "read "+cur.position().String(), err))
+		cur.failLocked(about("read "+cur.position().String(), err))
 	}
 }
 
@@ -148,7 +148,7 @@ func (cur *cursor) applyLocked(r *wire.FetchRangeResult, data []byte, now time.T
 	}
 	next, err := checkChain(data, cur.next)
 	if err != nil {
-		cur.failLocked(base.Wrap(base.CodeCorruptData, "read "+cur.position().String(), err))
+		cur.failLocked(cur.corrupt(err))
 		return
 	}
 	cur.failures, cur.lastErr = 0, nil
@@ -163,6 +163,13 @@ func (cur *cursor) applyLocked(r *wire.FetchRangeResult, data []byte, now time.T
 		cur.end = r.End
 		cur.checkEndLocked()
 	}
+}
+
+// corrupt says that what was fetched does not hold together.
+func (cur *cursor) corrupt(err error) error {
+	e := about("read "+cur.position().String(), err)
+	e.Code, e.Hint = base.CodeCorruptData, ""
+	return e
 }
 
 // outOfRangeLocked resets the range as the policy says, or stops it.

@@ -7,7 +7,6 @@ import (
 	"math"
 	"sync"
 
-	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/header"
 	"github.com/eastguard/eastguard/internal/wire"
 )
@@ -64,7 +63,7 @@ func (s *identities) after(ctx context.Context, t *topic, r *route, old identity
 	var resp wire.OpenProducerResponse
 	err := t.c.ask(ctx, wire.KindOpenProducer, wire.OpenProducerRequest{RequestID: newRequestID(), Topic: r.ID, Name: s.name}, &resp)
 	if err != nil {
-		return identity{}, base.Wrap(base.CodeInternal, "open producer "+s.name, err)
+		return identity{}, about("open producer "+s.name, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -90,7 +90,7 @@ func (c *clientConfig) validate() error {
 	for i, s := range c.seeds {
 		addr, err := withDefaultPort(s)
 		if err != nil {
-			return base.Wrap(base.CodeInvalidArgument, op, err)
+			return about(op, err)
 		}
 		c.seeds[i] = addr
 	}

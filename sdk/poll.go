@@ -184,7 +184,7 @@ func (k *Consumer) decode() ([]Message, error) {
 	cur.pos = max(cur.pos, p.want)
 	if err != nil {
 		k.releaseLocked(p)
-		cur.failLocked(base.Wrap(base.CodeCorruptData, "read "+cur.position().String(), err))
+		cur.failLocked(cur.corrupt(err))
 		return d.messages, k.lastOrNone(d.messages)
 	}
 	if !more {

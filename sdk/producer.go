@@ -44,7 +44,7 @@ func (c *Client) NewProducer(topic string, opts ...ProducerOption) (*Producer, e
 	}
 	if topic != "" {
 		if err := checkName(topic); err != nil {
-			return nil, base.Wrap(base.CodeInvalidTopicName, "new producer", err)
+			return nil, about("new producer", err)
 		}
 	}
 	p := &Producer{c: c, cfg: cfg, topic: topic, topics: make(map[string]*producerTopic)}

@@ -94,7 +94,7 @@ func (p *Producer) lookup(name string) *producerTopic {
 // open fetches a topic's route and makes its buffers.
 func (p *Producer) open(ctx context.Context, name string) (*sendTable, error) {
 	if err := checkName(name); err != nil {
-		return nil, base.Wrap(base.CodeInvalidTopicName, "send", err)
+		return nil, about("send", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.deliveryTimeout)
 	defer cancel()
@@ -179,7 +179,7 @@ func (pt *producerTopic) route() *route {
 func (pt *producerTopic) fail(err error) {
 	var e *base.Error
 	if base.CodeOf(err) != base.CodeInternal || e == nil {
-		e = base.Wrap(base.CodeInternal, "send", err).WithOutcome(base.NotApplied)
+		e = about("send", err).WithOutcome(base.NotApplied)
 	}
 	pt.fatal.CompareAndSwap(nil, e)
 }

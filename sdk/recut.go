@@ -206,7 +206,7 @@ func (b *buffer) moveLocked(t *sendTable) {
 			continue
 		}
 		if err := b.scatter(bt, t); err != nil {
-			bt.err, bt.state = withOutcome(err, base.NotApplied), batchDone
+			bt.err, bt.state = about("send", err).WithOutcome(base.NotApplied), batchDone
 			b.p.finish(b, bt)
 		}
 	}

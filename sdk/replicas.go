@@ -60,7 +60,7 @@ func (c *Client) askRange(ctx context.Context, r *route, ref base.RangeRef, offs
 	for failures := 0; ; failures++ {
 		if !pause(ctx, requestBackoff.wait(failures)) {
 			if cause != nil {
-				return base.Wrap(base.CodeUnreachable, kindName(kind), cause)
+				return about(kindName(kind), cause)
 			}
 			return contextError(ctx, kindName(kind), base.NotApplied)
 		}
@@ -75,7 +75,7 @@ func (c *Client) askRange(ctx context.Context, r *route, ref base.RangeRef, offs
 			cause = err
 		}
 		if remedyFor(err) == giveUp {
-			return base.Wrap(base.CodeInternal, kindName(kind), err)
+			return about(kindName(kind), err)
 		}
 	}
 }
@@ -160,7 +160,7 @@ func (c *Client) offsetOf(ctx context.Context, r *route, q wire.OffsetQuery) (bo
 		}
 		cause = a.Error.Err()
 		if remedyFor(cause) == giveUp {
-			return bounds{}, base.Wrap(base.CodeInternal, "list offsets", cause)
+			return bounds{}, about("list offsets", cause)
 		}
 	}
 }

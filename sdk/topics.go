@@ -32,7 +32,7 @@ func newRoute(t wire.TopicRoute) (*route, error) {
 		}
 	}
 	if err := keyspace.CheckCover(spans); err != nil {
-		return nil, base.Wrap(base.CodeInternal, "read route of topic "+t.Name, err)
+		return nil, about("read route of topic "+t.Name, err)
 	}
 	sort.Slice(r.active, func(i, j int) bool { return r.active[i].Span.Start < r.active[j].Span.Start })
 	for _, n := range t.Nodes {
@@ -198,7 +198,7 @@ func (t *topic) fetch(ctx context.Context) (*route, error) {
 	defer cancel()
 	var resp wire.RouteResponse
 	if err := t.c.ask(ctx, wire.KindRoute, wire.RouteRequest{Name: t.name}, &resp); err != nil {
-		return nil, base.Wrap(base.CodeInternal, "find topic "+t.name, err)
+		return nil, about("find topic "+t.name, err)
 	}
 	t.c.brokers.learn(resp.Topic.Nodes)
 	return newRoute(resp.Topic)
