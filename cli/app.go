@@ -29,6 +29,8 @@ const (
 	noteDeadline = "deadline"
 	// noteChanges marks commands that change the cluster: refused under --read-only.
 	noteChanges = "changes"
+	// noteExits lists the exit codes of a command beyond those that every command may give.
+	noteExits = "exits"
 	// noteSchema names the command's document in eg-cli schema.
 	noteSchema = "schema"
 )

@@ -133,8 +133,6 @@ func sendFailures(t loadTotals) error {
 	}
 }
 
-func microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
-
 func (l *load) report(t loadTotals, cpu cpuClock) produceFields {
 	f := produceFields{
 		Topic: l.plan.topic, Records: t.records, Bytes: t.bytes, percentiles: t.lat.percentiles(), Errors: t.errors, Unknown: t.unknown,

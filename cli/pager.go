@@ -31,12 +31,3 @@ func (a *app) paged(run func() error) error {
 	}
 	return err
 }
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

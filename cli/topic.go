@@ -67,11 +67,3 @@ func timeOf(ms int64) term.Time {
 	}
 	return term.Time{Time: time.UnixMilli(ms)}
 }
-
-// plural prints "1 range" and "2 ranges".
-func plural(n int64, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return term.FormatCount(n) + " " + one + "s"
-}

@@ -257,10 +257,3 @@ func (o *createTopicOptions) exists(ctx context.Context, admin topicDescriber, c
 	return detailed{cause, []string{fmt.Sprintf("created %s, replication factor %d, %s",
 		term.TimeUTC.FormatDate(timeOf(t.CreatedMs).Time, o.Now()), t.ReplicationFactor, plural(int64(t.Ranges), "range"))}}
 }
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}

@@ -35,8 +35,8 @@ type topicDocument struct {
 
 type rangeRow struct {
 	ID        string       `json:"id" col:"RANGE"`
-	Start     term.Hash    `json:"start" col:"START"`
-	End       string       `json:"end" col:"END" doc:"exclusive; 2^64 is 0x10000000000000000"`
+	Start     term.Hash    `json:"start" col:"START" as:"hash"`
+	End       string       `json:"end" col:"END" as:"hash" doc:"exclusive; 2^64 is 0x10000000000000000"`
 	Span      float64      `json:"span_percent" col:"SPAN" as:"percent"`
 	State     string       `json:"state" col:"STATE"`
 	Load      string       `json:"load" col:"LOAD"`

@@ -39,6 +39,7 @@ const (
 	asAge         = "age"           // 3m12s, from a Time
 	asStamp       = "stamp"         // 12:04:31.207, from a Time
 	asPercent     = "percent"       // 41%
+	asHash        = "hash"          // 0x4000, as --split-at reads it, from a full hash
 )
 
 // columnsOf lists the columns of a row type, those of embedded structs in their place.
@@ -133,6 +134,9 @@ func (c column) human(row reflect.Value, h Human) string {
 	if !v.IsValid() {
 		return "-"
 	}
+	if c.as == asHash {
+		return shortHash(c.raw(row))
+	}
 	if text, ok := c.formatted(v, h); ok {
 		return text
 	}
@@ -192,6 +196,19 @@ func (c column) formatted(v reflect.Value, h Human) (string, bool) {
 		return FormatSpan(time.Duration(f) * time.Millisecond), true
 	}
 	return "", false
+}
+
+// shortHash leaves trailing zeros out, down to four digits: 0x4000. That is still the same point, since digits
+// stand for the most significant ones wherever a point is typed. The end of the key space is 2^64.
+func shortHash(full string) string {
+	if full == "0x10000000000000000" {
+		return "2^64"
+	}
+	short := strings.TrimRight(full, "0")
+	if least := len("0x4000"); len(short) < least && len(full) >= least {
+		short = full[:least]
+	}
+	return short
 }
 
 func number(v reflect.Value) float64 {

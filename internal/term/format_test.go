@@ -159,3 +159,14 @@ func TestMachineValues(t *testing.T) {
 		t.Errorf("time came back as %v, %v", back, err)
 	}
 }
+
+func TestShortHash(t *testing.T) {
+	for in, want := range map[string]string{
+		"0x0000000000000000": "0x0000", "0x8000000000000000": "0x8000", "0x5a5a500000000000": "0x5a5a5", "0x0000000000000001": "0x0000000000000001",
+		"0x10000000000000000": "2^64", "": "",
+	} {
+		if got := shortHash(in); got != want {
+			t.Errorf("shortHash(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

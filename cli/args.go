@@ -1,18 +1,12 @@
 package cli
 
 import (
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eastguard/eastguard/cli/script"
-	"github.com/eastguard/eastguard/internal/term"
 )
-
-// noteExits lists the exit codes of a command beyond those that every command may give.
-const noteExits = "exits"
 
 func argsBetween(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
@@ -28,25 +22,7 @@ func argsBetween(least, most int) cobra.PositionalArgs {
 	}
 }
 
-func argsAtLeast(least int) cobra.PositionalArgs {
-	return argsBetween(least, 1<<20)
-}
-
-func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-func took(ms float64) string { return term.FormatTook(time.Duration(ms * float64(time.Millisecond))) }
-
-func formatSpan(ms int64) string { return term.FormatSpan(time.Duration(ms) * time.Millisecond) }
-
-func itoa(n int64) string { return strconv.FormatInt(n, 10) }
-
-// shown is a key or value for people: harmless, and "" for empty, so that it is seen.
-func shown(b []byte) string {
-	if len(b) == 0 {
-		return `""`
-	}
-	return term.Escape(string(b))
-}
+func argsAtLeast(least int) cobra.PositionalArgs { return argsBetween(least, 1<<20) }
 
 // unescapeText reads \n \t \r \0 \\ \" \xHH and \uHHHH in a flag's value.
 func unescapeText(s string) (string, error) {
