@@ -151,23 +151,26 @@ func payload(rng *rand.Rand, i int) string {
 }
 
 func TestCrashAtEveryPoint(t *testing.T) {
-	ops := 120
+	ops, seeds := 120, int64(1)
 	switch {
 	case os.Getenv("EASTGUARD_SOAK") != "":
-		ops = 2000
+		ops, seeds = 500, 8
 	case testing.Short():
 		ops = 40
 	}
-	h, points, o := crashScript(t, 1, ops, []float64{0, 0.5, 1})
-	require.Equal(t, h.acked, len(h.appended))
-	t.Logf("%d entries, %d crash points", h.acked, len(points))
-	for i, p := range points {
-		got, rec, err := p.check(h.appended, o)
-		require.NoError(t, err, "point %d, %s", i, p.at)
-		again, rec2, err := p.check(h.appended, o) // the first recovery changed nothing that counts
-		require.NoError(t, err, "point %d, %s, second time", i, p.at)
-		require.Equal(t, got, again, "point %d, %s, second time", i, p.at)
-		require.Equal(t, rec.End, rec2.End)
+	for seed := range seeds {
+		h, points, o := crashScript(t, seed, ops, []float64{0, 0.5, 1})
+		require.Equal(t, h.acked, len(h.appended))
+		t.Logf("seed %d: %d entries, %d crash points", seed, h.acked, len(points))
+		for i, p := range points {
+			where := fmt.Sprintf("seed %d, point %d, %s", seed, i, p.at)
+			got, rec, err := p.check(h.appended, o)
+			require.NoError(t, err, where)
+			again, rec2, err := p.check(h.appended, o) // the first recovery changed nothing that counts
+			require.NoError(t, err, "%s, second time", where)
+			require.Equal(t, got, again, "%s, second time", where)
+			require.Equal(t, rec.End, rec2.End, where)
+		}
 	}
 }
 
