@@ -161,7 +161,7 @@ func (s *Store) flushAll() error {
 // if it is sealed.
 func (s *Store) flushSegment(g *segmentLog) error {
 	g.rng.mu.Lock()
-	g.queued = false                                // whatever becomes durable from here on queues it again
+	g.queued = false // whatever becomes durable from here on queues it again
 	dropped, seq := g.dropped, g.flushSeq
 	g.rng.mu.Unlock()
 	if dropped {

@@ -304,7 +304,7 @@ func TestReadersBesideEverything(t *testing.T) {
 		wait(t, func(done func(error)) error { return n.Seal(i+1, info.DurableEnd, base.CauseDataPressure, done) })
 		n.openSegment(specOf(i+2, base.Epoch(i+1), info.DurableEnd))
 		if i > 5 {
-			wait(t, func(done func(error)) error { return n.DropSegments(refOf(1), []base.SegmentID{i - 5}, done) // the oldest })
+			wait(t, func(done func(error)) error { return n.DropSegments(refOf(1), []base.SegmentID{i - 5}, done) })
 		}
 		_ = n.All()
 		_ = n.Stats()
