@@ -17,6 +17,9 @@ const unreachableRounds = 3
 // minPatience is how long one broker gets at least before another is asked.
 const minPatience = 2 * time.Second
 
+// maxHops is how many redirects are followed before the brokers are asked in turn again.
+const maxHops = 3
+
 // ask sends a request that any broker can take (each forwards to whoever decides) and decodes the answer. It goes
 // from broker to broker while the answers say that another, or a later, try may do better, until ctx ends. A
 // request that changes something must carry a request id, which makes the retries one change.
@@ -38,6 +41,8 @@ type asking struct {
 
 	queue    []*broker // still to ask in this round
 	rounds   int       // begun
+	hops     int       // redirects followed in this round
+	waits    int       // for a broker that is busy
 	answered bool      // somebody answered, if only to refuse
 	sent     bool      // a try may have been carried out
 	last     error
@@ -66,11 +71,14 @@ func (a *asking) run(ctx context.Context) (mux.Response, error) {
 		switch a.remedy(err) {
 		case waitHere:
 			a.queue = append([]*broker{b}, a.queue...)
-			if !pause(ctx, requestBackoff.wait(a.rounds+1)) {
+			a.waits++
+			if !pause(ctx, requestBackoff.wait(a.waits)) {
 				return mux.Response{}, a.failure(ctx)
 			}
 		case goElsewhere:
-			if r := redirect(err); r.Address != "" {
+			// Two brokers that each believe the other in charge must not send us back and forth without a pause.
+			if r := redirect(err); r.Address != "" && a.hops < maxHops {
+				a.hops++
 				a.queue = append([]*broker{a.c.brokers.at(r.Address)}, a.queue...)
 			}
 		case giveUp, resequence, forgotten, fenced:
@@ -110,6 +118,7 @@ func (a *asking) next(ctx context.Context) (*broker, bool) {
 			return nil, false
 		}
 		a.rounds++
+		a.hops = 0
 		a.queue = a.c.brokers.candidates()
 	}
 	b := a.queue[0]

@@ -45,7 +45,8 @@ func NewClient(opts ...ClientOption) (*Client, error) {
 }
 
 // Close ends the client with its producers and consumers and waits for their goroutines. Records that are not
-// acknowledged yet fail: close the producers first to have them delivered. It may be called more than once.
+// acknowledged yet fail: close the producers first to have them delivered. It may be called more than once, and not
+// from a callback, for which it would wait.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.mu.closed = true

@@ -345,6 +345,22 @@ func TestABrokerThatDoesNotAnswerIsLeftForAnother(t *testing.T) {
 	})
 }
 
+func TestBrokersThatPointAtEachOtherAreNotAskedWithoutAPause(t *testing.T) {
+	calls := 0
+	withMeta(t, func(node base.NodeID, _ *mux.Request) (any, error) {
+		calls++
+		other := base.NodeID("n1")
+		if node == "n1" {
+			other = "n2"
+		}
+		return nil, base.Errorf(base.CodeNotLeader, "describe topic", "ask %s", other).WithRedirect(base.Redirect{Node: other, Address: string(other) + ":2921"})
+	}, func(t *testing.T, _ *fakeNet, cl *Client) {
+		_, err := cl.Admin().DescribeTopic(t.Context(), "orders")
+		require.ErrorIs(t, err, CodeNotLeader)
+		require.Less(t, calls, 200)
+	})
+}
+
 func TestListTopicsFollowsPages(t *testing.T) {
 	pages := map[string]wire.ListTopicsResponse{
 		"":  {Topics: []wire.TopicSummary{{Name: "a"}, {Name: "b"}}, Next: "b", Missing: []base.ShardID{{Root: 3}}},

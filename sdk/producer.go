@@ -215,8 +215,8 @@ func (p *Producer) Flush(ctx context.Context) error {
 	}
 }
 
-// Close takes no more records, flushes until ctx ends, fails what is left then, and waits for the callbacks. The
-// error says whether everything that was taken has been answered. It may be called more than once.
+// Close takes no more records, flushes until ctx ends, fails what is left then, and waits for the callbacks. An error
+// says that ctx ended first. It may be called more than once, and not from a callback, for which it would wait.
 func (p *Producer) Close(ctx context.Context) error {
 	p.closed.Store(true)
 	for _, b := range p.buffers() {

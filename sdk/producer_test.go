@@ -589,6 +589,31 @@ func TestRoutingKeyChoosesTheRange(t *testing.T) {
 	})
 }
 
+func TestRecordsNameTheirTopic(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		a, b := c.addTopic("a", 1), c.addTopic("b", 1)
+		p, err := cl.NewProducer("a")
+		require.NoError(t, err)
+		q, err := cl.NewProducer("")
+		require.NoError(t, err)
+		for i := range 10 {
+			require.NoError(t, p.SendAsync(Record{Value: value(i)}, mustAck(t)))
+			require.NoError(t, p.SendAsync(Record{Topic: "b", Value: value(i)}, func(ack Ack, err error) {
+				assert.NoError(t, err)
+				assert.Equal(t, "b", ack.Topic)
+			}))
+		}
+		_, err = q.Send(t.Context(), Record{})
+		require.ErrorIs(t, err, CodeInvalidTopicName)
+		require.NoError(t, p.Close(t.Context()))
+		requireOnce(t, c, a, 1, 10)
+		requireOnce(t, c, b, 1, 10)
+		_, err = q.Send(t.Context(), Record{Topic: "b", Value: value(10)})
+		require.NoError(t, err)
+		require.NoError(t, q.Close(t.Context()))
+	})
+}
+
 func TestUnknownTopic(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
 		p, err := cl.NewProducer("nothing", WithLinger(0))
