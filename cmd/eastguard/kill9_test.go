@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -20,8 +21,8 @@ import (
 
 // TestKill9 kills the broker under load, again and again, sometimes while it still recovers from the last time.
 // After each restart everything is read back: every record that was acknowledged is there once, at the offset of
-// its ack, and each producer's records are dense and in order. The producers live through it all, so their
-// retries meet a broker that must recognise what it has already.
+// its ack, each producer's records are dense and in order, and every topic whose creation was acknowledged is
+// known. The producers live through it all, so their retries meet a broker that must recognise what it has already.
 //
 // EASTGUARD_KILL9_ROUNDS sets the number of rounds.
 func TestKill9(t *testing.T) {
@@ -40,10 +41,12 @@ func TestKill9(t *testing.T) {
 
 	p := start()
 	c := newClient(t, p.address())
-	createTopic(t, c, "load", sdk.TopicConfig{})
+	_, err := c.Admin().CreateTopic(within(t, limit), sdk.CreateTopic{Name: "load", Config: sdk.TopicConfig{ReplicationFactor: 1}, Ranges: 2})
+	require.NoError(t, err)
 	l := startLoad(t, c, "load", 4)
 
 	for round := 1; round <= rounds; round++ {
+		createTopic(t, c, fmt.Sprintf("round-%d", round), sdk.TopicConfig{})
 		l.awaitAcks(200 + rng.IntN(3000))
 		p.signal(syscall.SIGKILL)
 		require.Equal(t, -1, p.exit())
@@ -57,6 +60,10 @@ func TestKill9(t *testing.T) {
 		acked := l.acked()
 		reader := newClient(t, p.address())
 		verify(t, readAll(t, reader, "load"), acked)
+		for i := 1; i <= round; i++ {
+			_, err := reader.Admin().DescribeTopic(within(t, limit), fmt.Sprintf("round-%d", i))
+			require.NoError(t, err)
+		}
 		require.NoError(t, reader.Close())
 		t.Logf("round %d: %d records acknowledged so far", round, total(acked))
 	}
@@ -105,8 +112,10 @@ func startLoad(t *testing.T, c *sdk.Client, topic string, producers int) *load {
 		l.mu.Unlock()
 	})
 	t.Cleanup(l.stop)
+	codecs := []sdk.Compression{sdk.CompressionNone, sdk.CompressionLZ4, sdk.CompressionZstd}
 	for i := range producers {
-		producer, err := c.NewProducer(topic, sdk.WithDeliveryTimeout(5*time.Minute), sdk.WithBufferBytes(1<<20), sdk.WithLinger(time.Millisecond))
+		producer, err := c.NewProducer(topic, sdk.WithCompression(codecs[i%len(codecs)]),
+			sdk.WithDeliveryTimeout(5*time.Minute), sdk.WithBufferBytes(1<<20), sdk.WithLinger(time.Millisecond))
 		require.NoError(t, err)
 		l.wg.Go(func() { l.produce(producer, i) })
 	}
@@ -212,11 +221,13 @@ func total(acks [][]int64) (n int) {
 // verify checks what was read, in the order in which it was read, against what had been acknowledged before.
 func verify(t *testing.T, all []sdk.Message, acks [][]int64) {
 	t.Helper()
-	next := make([]int64, len(acks)) // by producer: the number that must come next
-	for at, m := range all {
-		if m.Offset != int64(at) || len(m.Key) != 1 || len(m.Value) != 256 {
-			t.Fatalf("record %d has offset %d, a key of %d and a value of %d bytes", at, m.Offset, len(m.Key), len(m.Value))
+	next := make([]int64, len(acks))    // by producer: the number that must come next
+	ends := make(map[sdk.RangeID]int64) // offsets are dense from 0
+	for _, m := range all {
+		if m.Offset != ends[m.Range] || len(m.Key) != 1 || len(m.Value) != 256 {
+			t.Fatalf("record %d of %s has offset %d, a key of %d and a value of %d bytes", ends[m.Range], m.Range, m.Offset, len(m.Key), len(m.Value))
 		}
+		ends[m.Range]++
 		i, n := int(m.Key[0]), int64(binary.BigEndian.Uint64(m.Value))
 		if n != next[i] {
 			t.Fatalf("producer %d at offset %d: record %d where %d must follow: one is lost, repeated or out of order", i, m.Offset, n, next[i])

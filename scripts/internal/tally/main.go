@@ -77,7 +77,11 @@ func tally(in io.Reader, out io.Writer) (counts, error) {
 
 func (c *counts) finish(e event, key string, output map[string][]string, parent bool, childFailed map[string]bool, out io.Writer) {
 	if e.Action == "fail" {
-		fmt.Fprint(out, strings.Join(output[key], ""))
+		for _, line := range output[key] {
+			if !strings.HasPrefix(line, "FAIL") { // go test's own verdicts, which are given below
+				fmt.Fprint(out, line)
+			}
+		}
 		for name := e.Test; name != ""; {
 			childFailed[e.Package+" "+name] = childFailed[e.Package+" "+name] || name != e.Test
 			i := strings.LastIndexByte(name, '/')
