@@ -219,29 +219,20 @@ func (s *Store) openForWriting(g *segmentLog) (*openFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !h.dirty { // the flag is ours alone to set
-		s.files.setDirty(h)
-		s.files.ref(h)
-		s.flusher.dirtyFiles = append(s.flusher.dirtyFiles, h)
+	if h.dirty { // the flag is ours alone to set
+		return h, nil
 	}
-	return h, s.limitDirtyFiles(h)
-}
-
-// limitDirtyFiles syncs the files that were dirty for longest, so that at least half of the open files can be given to
-// readers.
-func (s *Store) limitDirtyFiles(keep *openFile) error {
-	for len(s.flusher.dirtyFiles) > s.o.MaxOpenFiles/2 {
-		h := s.flusher.dirtyFiles[0]
-		if h == keep { // the one that is about to be written: to the end
-			s.flusher.dirtyFiles = append(s.flusher.dirtyFiles[1:], h)
-			continue
+	// Half of the open files may be dirty, so that readers always find some to close.
+	if n := len(s.flusher.dirtyFiles); n >= s.o.MaxOpenFiles/2 {
+		if err := s.syncFiles(3*n > syncFSAbove); err != nil {
+			s.files.release(h)
+			return nil, err
 		}
-		if err := s.syncFile(h); err != nil {
-			return err
-		}
-		s.flusher.dirtyFiles = s.flusher.dirtyFiles[1:]
 	}
-	return nil
+	s.files.setDirty(h)
+	s.files.ref(h)
+	s.flusher.dirtyFiles = append(s.flusher.dirtyFiles, h)
+	return h, nil
 }
 
 // syncFile syncs a dirty file and gives back the reference that kept it.
