@@ -89,7 +89,7 @@ func (s *Session) withSignals(ctx context.Context, run func(context.Context) err
 	go func() {
 		select {
 		case sig := <-signals:
-			cancel(signalled{sig.(syscall.Signal)})
+			cancel(quiet{signalled{sig.(syscall.Signal)}})
 			// A second signal ends the process the ordinary way, should the first one not be enough.
 			signal.Reset(syscall.SIGINT, syscall.SIGTERM)
 		case <-ctx.Done():

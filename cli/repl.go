@@ -273,7 +273,8 @@ func (r *repl) runOne(ctx context.Context, l script.Line) error {
 	}()
 	start := r.Now()
 	err := r.runLine(ctx, r.IO, l)
-	interrupted := errors.As(context.Cause(ctx), new(signalled))
+	var sig signalled
+	interrupted := errors.As(context.Cause(ctx), &sig) && sig.sig == syscall.SIGINT
 	cancel(nil)
 	<-watched
 	if interrupted {

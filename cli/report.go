@@ -1,12 +1,16 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 
 	"github.com/eastguard/eastguard/internal/term"
 	"github.com/eastguard/eastguard/sdk"
 )
+
+// errorDocument is the line of JSON on stderr.
+type errorDocument struct {
+	Error report `json:"error"`
+}
 
 // report prints an error on stderr: for people what, facts and hint; for programs one line of JSON. What the
 // command has said itself is not said twice.
@@ -20,11 +24,8 @@ func (a *app) report(err error) {
 		r.Hint = "see: " + a.path + " --help"
 	}
 	if a.wantsJSON() {
-		doc, jsonErr := json.Marshal(struct {
-			Error report `json:"error"`
-		}{r})
-		if jsonErr == nil {
-			fprintf(a.io.Err, "%s\n", doc)
+		out := &term.Output{W: a.io.Err, Format: term.FormatJSONL}
+		if out.Object(errorDocument{r}, nil) == nil {
 			return
 		}
 	}

@@ -35,9 +35,7 @@ var documents = map[string]document{
 	"context.list":   {"list", contextRow{}},
 	"explain":        {"object", explainDocument{}},
 	"schema.list":    {"list", schemaRow{}},
-	"error": {"object", struct {
-		Error report `json:"error"`
-	}{}},
+	"error":          {"object", errorDocument{}},
 }
 
 type schemaRow struct {

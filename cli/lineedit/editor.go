@@ -24,6 +24,8 @@ import (
 //     SaveHistory moves it there.
 //   - Close hangs while a read is under way. ReadLine is called by one goroutine only, and ends by the Context
 //     through the reader instead.
+//   - At the end of its input it takes what has been typed so far for a line. Half a command must never run because
+//     the terminal went away, so the end is remembered and reported instead.
 //   - Raw mode holds during ReadLine only, so Ctrl-C is a signal while a command runs.
 //   - Its own list of candidates would insert their help text. Candidates are printed here, above the prompt, and
 //     only what can be inserted is handed back.
@@ -35,6 +37,7 @@ type editor struct {
 	in      *pasteReader
 	history *history
 	closed  sync.Once
+	ended   *atomic.Bool // the terminal is gone, or the Context is over
 	inFd    int
 	outFd   int
 
@@ -46,7 +49,8 @@ type editor struct {
 }
 
 func newEditor(o Options, h *history) (*editor, error) {
-	e := &editor{o: o, history: h, in: &pasteReader{r: contextFile(o)}, inFd: int(o.In.Fd()), outFd: int(o.Out.Fd())}
+	ended := new(atomic.Bool)
+	e := &editor{o: o, history: h, in: &pasteReader{r: eofReader{term.Interruptible(o.Context, o.In), ended}}, ended: ended, inFd: int(o.In.Fd()), outFd: int(o.Out.Fd())}
 	e.width.Store(int64(e.columns()))
 	rl, err := readline.NewEx(&readline.Config{
 		HistoryFile: os.DevNull, HistoryLimit: historyLimit, DisableAutoSaveHistory: true, HistorySearchFold: true,
@@ -69,16 +73,16 @@ func newEditor(o Options, h *history) (*editor, error) {
 	return e, nil
 }
 
-// contextFile reads the terminal until the context ends, which looks like the terminal's end.
-func contextFile(o Options) io.Reader {
-	return eofReader{term.Interruptible(o.Context, o.In)}
+// eofReader makes every error the end of the input, and notes it.
+type eofReader struct {
+	r     io.Reader
+	ended *atomic.Bool
 }
-
-type eofReader struct{ r io.Reader }
 
 func (r eofReader) Read(b []byte) (int, error) {
 	n, err := r.r.Read(b)
 	if err != nil {
+		r.ended.Store(true)
 		err = io.EOF
 	}
 	return n, err
@@ -134,6 +138,8 @@ func (e *editor) ReadLine(prompt string) (Line, error) {
 	_ = e.rl.SaveHistory("") // back to the end of the history
 	pasted := e.in.take()
 	switch {
+	case e.ended.Load():
+		return Line{}, io.EOF
 	case errors.Is(err, readline.ErrInterrupt):
 		return Line{Text: text}, ErrInterrupt
 	case err != nil:

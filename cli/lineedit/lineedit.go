@@ -13,6 +13,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/eastguard/eastguard/internal/term"
 )
 
 // Editor is all that a prompt needs. ReadLine is called by one goroutine; nothing is read between its calls, so
@@ -70,7 +72,7 @@ func Open(o Options) (Editor, error) {
 	}
 	h := openHistory(o.HistoryFile)
 	if o.Dumb {
-		return &plain{o: o, r: bufio.NewReaderSize(contextFile(o), 1), history: h}, nil
+		return &plain{o: o, r: bufio.NewReaderSize(term.Interruptible(o.Context, o.In), 1), history: h}, nil
 	}
 	return newEditor(o, h)
 }
@@ -87,7 +89,7 @@ func (p *plain) ReadLine(prompt string) (Line, error) {
 		return Line{}, err
 	}
 	text, err := p.r.ReadString('\n')
-	if err != nil && (text == "" || !errors.Is(err, io.EOF)) {
+	if err != nil { // what has no newline is not a line: the terminal went away
 		return Line{}, io.EOF
 	}
 	return Line{Text: strings.TrimRight(text, "\r\n")}, nil

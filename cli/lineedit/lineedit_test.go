@@ -363,10 +363,18 @@ func TestEditorEndsWithItsContext(t *testing.T) {
 	term := openTerminal(t, Options{Context: ctx})
 	go func() {
 		term.await("> ")
+		_, _ = term.ptm.WriteString("half a command")
+		term.await("half a command")
 		cancel()
 	}()
 	done := make(chan error, 1)
-	go func() { _, err := term.editor.ReadLine("> "); done <- err }()
+	go func() {
+		l, err := term.editor.ReadLine("> ")
+		if l.Text != "" {
+			err = fmt.Errorf("%q would run", l.Text)
+		}
+		done <- err
+	}()
 	select {
 	case err := <-done:
 		if !errors.Is(err, io.EOF) {
@@ -390,7 +398,7 @@ func TestPlainEditor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.WriteString("one\r\ntwo"); err != nil {
+	if _, err := w.WriteString("one\r\ntwo\nhalf"); err != nil {
 		t.Fatal(err)
 	}
 	_ = w.Close()
