@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"sync/atomic"
 	"testing"
 
@@ -75,6 +76,23 @@ func BenchmarkAppend(b *testing.B) {
 			for acked.Load() < off {
 			}
 		})
+	}
+}
+
+// BenchmarkFloor is what the disk gives at best: 1 MiB appended to a growing file and synced, over and over.
+func BenchmarkFloor(b *testing.B) {
+	f, err := vfs.OS.OpenFile(b.TempDir()+"/floor", os.O_RDWR|os.O_CREATE, 0o600)
+	require.NoError(b, err)
+	defer f.Close()
+	buf := makeBatch(1, 0, 0, 1, 1<<20, -1, 0).Bytes
+	b.SetBytes(int64(len(buf)))
+	for i := range b.N {
+		if _, err := f.WriteAt(buf, int64(i)*int64(len(buf))); err != nil {
+			b.Fatal(err)
+		}
+		if err := f.SyncData(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

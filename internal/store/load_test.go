@@ -203,7 +203,6 @@ func TestAFullDiskRefusesProducesAndKeepsTheRest(t *testing.T) {
 	require.ErrorIs(t, err, base.CodeDiskFull)
 	require.Greater(t, len(want), 500_000)
 	require.Empty(t, n.fatal)
-	require.True(t, n.Stats().DiskFull)
 	sameBytes(t, want, n.mustRead(refOf(1), 0, 1<<20), "reads go on")
 	i, _ := n.Info(1)
 	wait(t, func(done func(error)) error { return n.Seal(1, i.DurableEnd, base.CauseOperator, done) })

@@ -93,11 +93,10 @@ func (sp *space) setFull() {
 	}
 }
 
-// noSpace is told when a write has met the full disk: the reserve is given to the next try.
-func (sp *space) noSpace() {
-	sp.giveReserve()
+// noSpace is told when a write has met the full disk: the reserve is given to the next try. It reports whether there was
+// a reserve to give.
+func (sp *space) noSpace() bool {
+	gave := sp.reserve.Give()
 	sp.setFull()
+	return gave
 }
-
-// giveReserve gives the reserve away and reports whether that made any space.
-func (sp *space) giveReserve() bool { return sp.reserve.Give() }

@@ -142,7 +142,7 @@ func (s *Store) record(op string, kind uint8, payload []byte, apply func(), done
 func (s *Store) tryRecord(op string, kind uint8, payload []byte, apply func(), done func(error), again bool) error {
 	err := s.wal.Append(wal.Entry{Kind: kind, Parts: [][]byte{payload}}, func(lsn wal.LSN, err error) {
 		if err != nil {
-			if again && errors.Is(err, base.CodeDiskFull) && s.space.giveReserve() {
+			if again && errors.Is(err, base.CodeDiskFull) && s.space.noSpace() {
 				if err = s.tryRecord(op, kind, payload, apply, done, false); err == nil {
 					return
 				}
