@@ -63,7 +63,9 @@ type segmentLog struct {
 
 	tail segment.Tail // pushed under rng.mu, read without
 
-	handle *openFile // guarded by fileCache.mu
+	// Guarded by fileCache.mu.
+	handle *openFile
+	gone   bool // unlinked, or about to be: not to be opened again, or its space would not be freed
 }
 
 // entryOverhead is what an entry in memory costs beside its bytes.

@@ -79,7 +79,7 @@ type savedState struct {
 // file system when there is much.
 func (s *Store) syncAll() ([]savedState, error) {
 	states := s.changedStates()
-	whole := 3*len(s.flusher.dirtyFiles)+len(states) > syncFSAbove
+	whole := 3*len(s.flusher.dirtyFiles)+len(states) > s.o.syncFSAboveForTesting
 	for _, st := range states {
 		if err := s.writeState(st, !whole); err != nil {
 			s.statesUnsaved(states)

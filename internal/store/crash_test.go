@@ -76,6 +76,7 @@ type crashTest struct {
 	next base.SegmentID
 	life int // of the process; counts kills
 
+	syncFS int // files above which a checkpoint syncs the file system
 	every  int // look at each so manieth change
 	calls  int
 	looked int
@@ -86,7 +87,7 @@ func (c *crashTest) options() Options {
 	return Options{
 		CacheBytes: 1, MaxOpenFiles: 8, ReserveBytes: -1, FlushBytes: 4 << 10,
 		CheckpointBytes: 24 << 10, WALBytes: 1 << 20,
-		WAL: wal.Options{FileBytes: 32 << 10, Spare: 1, Linger: time.Millisecond},
+		WAL: wal.Options{FileBytes: 32 << 10, Spare: 1, Linger: time.Millisecond}, syncFSAboveForTesting: c.syncFS,
 	}
 }
 
@@ -466,9 +467,9 @@ func (c *crashTest) restart(kill bool) {
 // the disk, recovers what a power failure might leave: all that was acked is there, in order, nothing is invented, and
 // recovering again changes nothing.
 func TestCrashAtEveryChange(t *testing.T) {
-	seeds, every := uint64(1), 41
+	seeds, every := uint64(2), 61
 	if soak() {
-		seeds, every = 3, 1
+		seeds, every = 4, 1
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { crashScript(t, seed, every) })
@@ -477,6 +478,9 @@ func TestCrashAtEveryChange(t *testing.T) {
 
 func crashScript(t *testing.T, seed uint64, every int) {
 	c := &crashTest{t: t, rng: rand.New(rand.NewPCG(seed, 2)), h: history{segs: map[base.SegmentID]*story{}}, every: every}
+	if seed%2 == 1 {
+		c.syncFS = 1
+	}
 	c.begin(vfs.NewMem())
 	defer func() { c.n.stop() }()
 	topics := byte(0)

@@ -57,6 +57,10 @@ func (c *fileCache) acquire(g *segmentLog, flusher bool) (*openFile, error) {
 		}
 		return h, nil
 	}
+	if g.gone {
+		c.mu.Unlock()
+		return nil, base.Errorf(base.CodeNotReplica, "open segment file", "segment %s has been removed from this node", g.spec.Segment)
+	}
 	if c.closed {
 		c.mu.Unlock()
 		return nil, base.Errorf(base.CodeShuttingDown, "open segment file", "the store is closed")
@@ -176,6 +180,7 @@ func (c *fileCache) setClean(h *openFile) {
 // forget closes the segment's file as soon as nobody holds it: the segment is gone.
 func (c *fileCache) forget(g *segmentLog) {
 	c.mu.Lock()
+	g.gone = true
 	h := g.handle
 	if h == nil {
 		c.mu.Unlock()

@@ -224,7 +224,7 @@ func (s *Store) openForWriting(g *segmentLog) (*openFile, error) {
 	}
 	// Half of the open files may be dirty, so that readers always find some to close.
 	if n := len(s.flusher.dirtyFiles); n >= s.o.MaxOpenFiles/2 {
-		if err := s.syncFiles(3*n > syncFSAbove); err != nil {
+		if err := s.syncFiles(3*n > s.o.syncFSAboveForTesting); err != nil {
 			s.files.release(h)
 			return nil, err
 		}

@@ -366,3 +366,18 @@ func TestRecoveryOfAFullLog(t *testing.T) {
 		require.Len(t, n2.mustRead(refOf(i+1), 0, 1<<20), count*(body+61), fmt.Sprint(i))
 	}
 }
+
+// TestADroppedFileIsNotOpenedAgain: a reader that found the segment before it was dropped must not keep its space.
+func TestADroppedFileIsNotOpenedAgain(t *testing.T) {
+	n := start(t, vfs.NewMem(), small())
+	require.NoError(t, n.Start(context.Background()))
+	n.openSegment(specOf(1, 0, 0))
+	n.put(1, 1, 1000)
+	wait(t, func(done func(error)) error { return n.Seal(1, 1, base.CauseAge, done) })
+	require.NoError(t, n.checkpoint())
+	g := n.segmentOf(1)
+	wait(t, func(done func(error)) error { return n.DropSegments(refOf(1), []base.SegmentID{1}, done) })
+	_, err := n.files.acquire(g, false)
+	require.ErrorIs(t, err, base.CodeNotReplica)
+	require.Zero(t, n.files.figures())
+}

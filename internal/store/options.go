@@ -29,6 +29,9 @@ func (o *Options) ensureDefaults() {
 		o.MaxOpenFiles = 512
 	}
 	o.MaxOpenFiles = max(o.MaxOpenFiles, minOpenFiles)
+	if o.syncFSAboveForTesting == 0 {
+		o.syncFSAboveForTesting = syncFSAbove
+	}
 	def(&o.CacheBytes, 64<<20)
 	def(&o.ReserveBytes, 64<<20)
 	def(&o.WAL.FileBytes, 64<<20)

@@ -31,6 +31,8 @@ type Options struct {
 	Logger  *slog.Logger // nil = discard
 	OnFatal func(error)  // called once, at the first error after which nothing may be acked; the process must exit (74)
 	OnEvent func(Event)  // nil = none; must not block
+
+	syncFSAboveForTesting int // in place of syncFSAbove
 }
 
 // EventKind says what an Event reports.
