@@ -2,9 +2,11 @@ package server
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"math/rand"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,11 +128,11 @@ func must[A any](n *node, kind wire.Kind, req any, payload ...[]byte) A {
 	return a
 }
 
-var requestSeq byte
+var requestSeq atomic.Uint32
 
-func requestID() base.RequestID {
-	requestSeq++
-	return base.RequestID{requestSeq, 0xee}
+func requestID() (id base.RequestID) {
+	binary.BigEndian.PutUint32(id[:], requestSeq.Add(1))
+	return id
 }
 
 func (n *node) create(name string, c base.TopicConfig) base.RangeRef {

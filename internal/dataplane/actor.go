@@ -44,6 +44,7 @@ type actor struct {
 	askAgain  time.Time      // interrupted: not before
 	busyUntil time.Time      // the log had no room
 	rolledAt  time.Time      // when appends began to wait for a successor; zero when they do not
+	warnedAt  time.Time      // that a roll is not answered
 	ticking   bool           // in the plane's set of watched actors
 
 	due atomic.Int64 // unix ms at which a sweep has something to do here, 0 = never; read without the turn

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -107,14 +108,28 @@ func (c *confirm) done(err error) {
 	c.held()
 }
 
-// delete removes a topic: first its actors, so that nothing is appended any more, then its files.
+// delete removes a topic: first its actors, then, once none of them can append any more, its files.
 func (p *Plane) delete(topic base.TopicID, reply func(meta.Confirmation)) {
 	c := confirm{reply: reply, answer: meta.Confirmation{Kind: meta.ConfirmDelete, Ref: base.RangeRef{Topic: topic}}}
-	for _, a := range p.forget(topic) {
-		a.do(a.deleted)
+	drop := func() {
+		if err := p.log.DropTopic(topic, c.done); err != nil {
+			c.failed(err)
+		}
 	}
-	if err := p.log.DropTopic(topic, c.done); err != nil {
-		c.failed(err)
+	actors := p.forget(topic)
+	if len(actors) == 0 {
+		drop()
+		return
+	}
+	var left atomic.Int64
+	left.Store(int64(len(actors)))
+	for _, a := range actors {
+		a.do(func(now time.Time) {
+			a.deleted(now)
+			if left.Add(-1) == 0 {
+				drop()
+			}
+		})
 	}
 }
 

@@ -61,6 +61,9 @@ func (a *actor) askRecovery(now time.Time) {
 	a.ask(RollRequest{Ref: a.ref, Segment: a.current.Segment, Epoch: a.current.Epoch, End: -1, Cause: base.CauseRecovery, FrozenMs: a.rolledAt.UnixMilli()})
 }
 
+// warnEvery keeps a coordinator that cannot be reached from filling the log.
+const warnEvery = 10 * time.Second
+
 // reAsk is how often an unanswered request for a recovery seal is repeated.
 const reAsk = 200 * time.Millisecond
 
@@ -85,7 +88,8 @@ func (a *actor) onRollAnswer(req RollRequest, answer meta.Assignment, err error,
 		a.assigned(answer, nil, now)
 	case errors.Is(err, base.CodeTopicNotFound), errors.Is(err, base.CodeTopicDeleting):
 		// The drop that follows ends the wait; a deadline does if it does not come.
-	case err != nil && !errors.Is(err, context.Canceled):
+	case err != nil && now.Sub(a.rolledAt) > time.Second && now.Sub(a.warnedAt) > warnEvery && !a.plane.closing.Load():
+		a.warnedAt = now
 		a.plane.o.Logger.Warn("roll not answered, asking again", "range", a.ref.String(), "segment", req.Segment.String(), "error", err)
 	}
 }
