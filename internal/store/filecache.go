@@ -11,9 +11,14 @@ import (
 // minOpenFiles is the least that the store can work with.
 const minOpenFiles = 8
 
+// maxIdleIndexes bounds the memory of the indexes of files that are open for the next reader only. Of small batches a
+// file of 1 GiB has 6 MiB of index.
+const maxIdleIndexes = 32 << 20
+
 // fileCache holds the open segment files, at most max of them but for the flusher, which may go one above. A file is open
 // while somebody holds a reference, while it is dirty (written and not synced: an error of the disk must meet the
-// descriptor that wrote), and afterwards until room is needed: the one not used for longest goes first.
+// descriptor that wrote), and afterwards until room is needed, for descriptors or for indexes in memory: the one not used
+// for longest goes first.
 type fileCache struct {
 	max  int
 	open func(*segmentLog) (*segment.File, error)
@@ -21,6 +26,7 @@ type fileCache struct {
 
 	mu     sync.Mutex
 	idle   *list.List             // of *openFile without references and clean, least recently used first
+	memory int64                  // of their indexes
 	all    map[*openFile]struct{} // those that an acquire can find
 	closed bool
 }
@@ -36,8 +42,9 @@ type openFile struct {
 	// Guarded by cache.mu.
 	refs     int
 	dirty    bool
-	detached bool // no longer in seg.handle: closed with its last reference
-	elem     *list.Element
+	detached bool          // no longer in seg.handle: closed with its last reference
+	elem     *list.Element // in cache.idle
+	memory   int64         // of the indexes, as counted when it became idle
 }
 
 func newFileCache(max int, open func(*segmentLog) (*segment.File, error), fail func(error) error) *fileCache {
@@ -99,9 +106,14 @@ func (c *fileCache) ref(h *openFile) {
 
 func (c *fileCache) refLocked(h *openFile) {
 	h.refs++
+	c.unidleLocked(h)
+}
+
+func (c *fileCache) unidleLocked(h *openFile) {
 	if h.elem != nil {
 		c.idle.Remove(h.elem)
 		h.elem = nil
+		c.memory -= h.memory
 	}
 }
 
@@ -126,41 +138,43 @@ func (c *fileCache) detachLocked(h *openFile) {
 	if h.seg.handle == h {
 		h.seg.handle = nil
 	}
-	if h.elem != nil {
-		c.idle.Remove(h.elem)
-		h.elem = nil
-	}
+	c.unidleLocked(h)
 }
 
 // release gives a reference back.
 func (c *fileCache) release(h *openFile) {
 	c.mu.Lock()
 	h.refs--
-	last := c.settleLocked(h)
+	victims := c.settleLocked(h)
 	c.mu.Unlock()
-	if last {
-		c.closeFile(h)
+	for _, v := range victims {
+		c.closeFile(v)
 	}
 }
 
-// settleLocked puts a file without references where it belongs, and reports whether it is to be closed.
-func (c *fileCache) settleLocked(h *openFile) (last bool) {
+// settleLocked puts a file without references where it belongs, and returns those that are to be closed.
+func (c *fileCache) settleLocked(h *openFile) (victims []*openFile) {
 	switch {
 	case h.refs > 0:
-		return false
+		return nil
 	case h.detached:
-		return true
+		return []*openFile{h}
 	case h.dirty && !c.closed:
-		return false
+		return nil
 	}
 	if len(c.all) > c.max || c.closed { // the flusher's one above, or there is no next time
 		c.detachLocked(h)
-		return true
+		return []*openFile{h}
 	}
 	if h.elem == nil {
 		h.elem = c.idle.PushBack(h)
+		h.memory = h.file.Memory()
+		c.memory += h.memory
 	}
-	return false
+	for c.memory > maxIdleIndexes && c.idle.Len() > 1 {
+		victims = append(victims, c.evictLocked())
+	}
+	return victims
 }
 
 // setDirty pins the file until it is synced. It is the flusher's to call, with a reference.

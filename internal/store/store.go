@@ -48,9 +48,10 @@ type Store struct {
 	space *space
 	flusher
 
-	failed   atomic.Pointer[failure]
-	closing  atomic.Bool
-	recovery RecoveryInfo
+	failed    atomic.Pointer[failure]
+	closing   atomic.Bool
+	closeOnce sync.Once
+	recovery  RecoveryInfo
 
 	logClosed bool // the log takes no trim any more; the flusher's
 	counters
@@ -68,32 +69,41 @@ func (s *Store) Start(ctx context.Context) error {
 }
 
 // Close stops taking appends, waits for those under way, checkpoints, so that the next start has nothing to replay, and
-// closes all files. Parts that were handed out stay readable until they are released.
+// closes all files. Parts that were handed out stay readable until they are released. It may be called twice.
 func (s *Store) Close() error {
-	if s.closing.Swap(true) {
-		s.flusher.stop()
-		return s.err()
-	}
+	s.closing.Store(true)
+	s.closeOnce.Do(s.close)
+	return s.err()
+}
+
+func (s *Store) close() {
 	s.flusher.stop()
 	s.wakeAll()
-	if s.err() == nil {
-		if err := s.checkpoint(); err != nil && !isNoSpace(err) {
-			s.fail(err)
-		}
-	}
+	s.lastCheckpoint()
 	// The log drains before the last checkpoint: what it acks on the way down is in it, too.
 	if err := s.wal.Close(); err != nil {
-		s.fail(err)
+		_ = s.fail(err)
 	}
 	s.logClosed = true
-	if s.err() == nil && s.sinceCheckpoint.Load() > 0 {
-		if err := s.checkpoint(); err != nil && !isNoSpace(err) {
-			s.fail(err)
-		}
+	if s.sinceCheckpoint.Load() > 0 {
+		s.lastCheckpoint()
 	}
 	s.abandonUnlinks()
+	for _, h := range s.flusher.dirtyFiles { // after a failure only
+		s.files.setClean(h)
+		s.files.release(h)
+	}
 	s.files.close()
-	return s.err()
+}
+
+// lastCheckpoint saves the next start some work. A full disk is no reason to end badly: the log has it all.
+func (s *Store) lastCheckpoint() {
+	if s.err() != nil {
+		return
+	}
+	if err := s.checkpoint(); err != nil && !isNoSpace(err) {
+		_ = s.fail(err)
+	}
 }
 
 // usable says why the store takes no new work.
