@@ -94,13 +94,29 @@ func (a *app) help(cmd *cobra.Command, _ []string) {
 	if set, err := a.resolve(cmd.Flags()); err == nil {
 		a.io.Decide(set.colorMode, set.ascii, a.Getenv)
 	}
+	out := a.io.Out
+	if a.io.ASCII() {
+		out = asciiWriter{out}
+	}
 	if !cmd.HasParent() {
-		fprintf(a.io.Out, rootHelp, strings.Join(slices.Sorted(maps.Keys(helpTopics)), ", "))
+		fprintf(out, rootHelp, strings.Join(slices.Sorted(maps.Keys(helpTopics)), ", "))
 		return
 	}
 	width, _ := a.io.Size()
-	h := &helpPage{w: a.io.Out, style: a.io.OutStyle(), width: min(width, helpMaxWidth)}
+	h := &helpPage{w: out, style: a.io.OutStyle(), width: min(width, helpMaxWidth)}
 	h.command(cmd)
+}
+
+// asciiWriter spells out the few glyphs of our own texts that are not ASCII.
+type asciiWriter struct{ w io.Writer }
+
+var asciiGlyphs = strings.NewReplacer("…", "...", "⁶⁴", "^64")
+
+func (w asciiWriter) Write(b []byte) (int, error) {
+	if _, err := asciiGlyphs.WriteString(w.w, string(b)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 // helpPage prints one command's help: a sentence, examples, arguments, flags, output, exits.

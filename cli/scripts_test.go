@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 //	exits N            the program before exited with N
 //	masked FILE        stdout, with times and ids masked, is FILE
 //	json FIELD…        stdout is one JSON document (or one a line) with these fields
+//	matches NAME       stdout is JSON by the schema of that name: every field known, none missing
 //	jsonerror CODE N   stderr is one line of JSON with this code and exit
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txtar")
@@ -41,7 +43,11 @@ func TestScripts(t *testing.T) {
 		t.Fatal("no scripts", err)
 	}
 	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+		name := strings.TrimSuffix(filepath.Base(file), ".txtar")
+		if scriptsUnder != nil && !slices.Contains(scriptsUnder, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			broker := sdktest.Start(t)
 			testscript.Run(t, testscript.Params{
@@ -54,7 +60,7 @@ func TestScripts(t *testing.T) {
 					return nil
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
-					"exits": exits, "masked": masked, "json": hasJSON, "jsonerror": jsonError,
+					"exits": exits, "masked": masked, "json": hasJSON, "matches": matches, "jsonerror": jsonError,
 				},
 			})
 		})
@@ -136,6 +142,15 @@ func hasJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+func matches(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: matches NAME")
+	}
+	if err := matchSchema(args[0], ts.ReadFile("stdout")); err != nil {
+		ts.Fatalf("%v", err)
+	}
+}
+
 func jsonError(ts *testscript.TestScript, neg bool, args []string) {
 	text := ts.ReadFile("stderr")
 	var doc struct {
@@ -147,6 +162,9 @@ func jsonError(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if err := json.Unmarshal([]byte(text), &doc); err != nil || strings.Count(text, "\n") != 1 {
 		ts.Fatalf("stderr is not one line of JSON: %v\n%s", err, text)
+	}
+	if err := matchSchema("error", text); err != nil {
+		ts.Fatalf("%v", err)
 	}
 	e := doc.Error
 	if e.Code != args[0] || e.Exit == nil || strings.TrimSpace(args[1]) != jsonInt(*e.Exit) {
