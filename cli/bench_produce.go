@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eastguard/eastguard/internal/term"
-	"github.com/eastguard/eastguard/sdk"
 )
 
 const schemaBenchProduce = "bench.produce/1"
@@ -126,11 +125,7 @@ func sendFailures(t loadTotals) error {
 	if t.errors == 0 {
 		return nil
 	}
-	r := describe(t.first)
-	return detailed{
-		errorf(sdk.CodePartial, "%s of %s failed", term.FormatCount(t.errors), plural(t.errors+t.records, "record")),
-		[]string{"the first: " + r.Message + " [" + r.Code + "]"},
-	}
+	return someFailed(t.errors, t.errors+t.records, t.first, t.unknown > 0)
 }
 
 func (l *load) report(t loadTotals, cpu cpuClock) produceFields {

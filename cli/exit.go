@@ -63,6 +63,64 @@ type signalled struct{ sig syscall.Signal }
 
 func (s signalled) Error() string { return "stopped by " + s.sig.String() }
 
+// halfway is a signal that ended a command while an answer to a change was still to come.
+type halfway struct{ signalled }
+
+func (h halfway) Error() string {
+	return h.signalled.Error() + "; what was under way may have been done"
+}
+func (h halfway) Unwrap() error { return h.signalled }
+
+// stopped is what to say of a command that failed with err because a signal cancelled its context: the cause, which
+// is silent, unless the fate of a change is open.
+func stopped(cause, err error) error {
+	var sig signalled
+	if errors.As(cause, &sig) && unknown(err) {
+		return halfway{sig}
+	}
+	return cause
+}
+
+// unknown reports whether err says that a change may or may not have happened. An error that says nothing of the kind
+// is about something else.
+func unknown(err error) bool {
+	var e *sdk.Error
+	return errors.As(err, &e) && e.Outcome == sdk.OutcomeUnknown
+}
+
+// mostTelling is the error to report of several about one command: the first that leaves the fate of a change open,
+// else the first.
+func mostTelling(errs ...error) error {
+	for _, err := range errs {
+		if unknown(err) {
+			return err
+		}
+	}
+	return firstError(errs...)
+}
+
+// partly is the error of a command of which parts failed and others were carried out. open says that some that failed
+// may have been carried out as well.
+func partly(open bool, format string, args ...any) *sdk.Error {
+	outcome := sdk.OutcomeApplied
+	if open {
+		outcome = sdk.OutcomeUnknown
+	}
+	return errorf(sdk.CodePartial, format, args...).WithOutcome(outcome)
+}
+
+// someFailed is partly for records; first is the failure to tell of.
+func someFailed(failed, all int64, first error, open bool) error {
+	r, label := describe(first), "the first: "
+	if unknown(first) {
+		label = "one that may be stored all the same: "
+	}
+	return detailed{
+		partly(open, "%s of %s failed", term.FormatCount(failed), plural(all, "record")),
+		[]string{label + r.Message + " [" + r.Code + "]"},
+	}
+}
+
 // detailed adds lines of fact below an error's own.
 type detailed struct {
 	err   error
@@ -106,12 +164,16 @@ func describe(err error) report {
 		r.Details = d.lines
 	}
 	var sig signalled
+	var half halfway
 	var f *failure
 	var noContext *term.NoContextError
 	var e *sdk.Error
 	switch {
 	case errors.As(err, &sig):
 		r.Code, r.Exit, r.Message = nameInterrupted, ExitInterrupted, sig.Error()
+		if errors.As(err, &half) {
+			r.Message, r.Outcome = half.Error(), sdk.OutcomeUnknown.String()
+		}
 		if sig.sig == syscall.SIGTERM {
 			r.Code, r.Exit = nameTerminated, ExitTerminated
 		}
@@ -138,8 +200,9 @@ func (r *report) fromError(e *sdk.Error) {
 		r.Exit = ExitUnreachable
 		r.Message, r.Hint = "no answer came before the deadline", hintDeadline
 	}
-	// Whatever the code, a request that may have been applied has to be checked before it is repeated.
-	if e.Outcome == sdk.OutcomeUnknown && r.Exit != ExitIntegrity {
+	// Whatever the code, a request that may have been applied has to be checked before it is repeated. Of several, the
+	// output says which.
+	if e.Outcome == sdk.OutcomeUnknown && r.Exit != ExitIntegrity && r.Exit != ExitPartial {
 		r.Exit = ExitUnknownOutcome
 	}
 	if e.Node != "" {

@@ -48,7 +48,7 @@ type bulk struct {
 	acked   int64
 	bytes   int64
 	failed  int64
-	first   error // the first failure, which ends the input unless --continue-on-error
+	first   error // the failure to report; one ends the input unless --continue-on-error
 	spans   map[sdk.RangeID]*offsetSpan
 	stopped chan struct{}
 }
@@ -89,7 +89,7 @@ func runPublishMany(ctx context.Context, o *publishOptions, client publishClient
 	readErr := patiently(ctx, blockedSend, func() error { return b.feed(ctx, p, src) })
 	flushErr := b.finish(ctx, p)
 	progress.stop()
-	return b.conclude(ctx, client, o.Now().Sub(start), firstError(readErr, flushErr))
+	return b.conclude(ctx, client, o.Now().Sub(start), mostTelling(readErr, flushErr))
 }
 
 // feed sends records until the source ends, a record fails, or ctx does.
@@ -155,13 +155,10 @@ func (b *bulk) fail(err error) {
 
 func (b *bulk) failLocked(err error) {
 	b.failed++
-	if b.first != nil {
-		return
-	}
-	b.first = err
-	if !b.goOn {
+	if b.first == nil && !b.goOn {
 		close(b.stopped)
 	}
+	b.first = mostTelling(b.first, err)
 }
 
 // finish waits for the acks of what was sent. After a Ctrl-C or a deadline it still waits a little, because those
@@ -194,16 +191,23 @@ func (b *bulk) conclude(ctx context.Context, client publishClient, took time.Dur
 	}
 	switch {
 	case err != nil:
-		return err
+		return mostTelling(first, b.cutShort(err))
 	case failed == 0:
 		return nil
 	case b.goOn:
-		return detailed{
-			errorf(sdk.CodePartial, "%s of %s failed", term.FormatCount(failed), plural(failed+b.acked, "record")),
-			[]string{"the first: " + describe(first).Message + " [" + describe(first).Code + "]"},
-		}
+		return someFailed(failed, failed+b.acked, first, unknown(first))
 	}
 	return b.suggestTopic(ctx, client.Admin(), b.topic, first)
+}
+
+// cutShort is the error of an input that --timeout ended: the brokers did answer, and what was acked is stored.
+func (b *bulk) cutShort(err error) error {
+	var e *sdk.Error
+	if b.acked == 0 || errors.As(err, &e) || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return errorf(sdk.CodeTimeout, "the time was up before the end of the input").WithOutcome(sdk.OutcomeApplied).
+		WithHint("go on behind the records counted above, or raise --timeout")
 }
 
 // summary is one line: on stdout for people, on stderr beside a machine format.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/sdk"
 )
 
 const program = "eg-cli"
@@ -155,19 +156,25 @@ func (s *Session) execute(ctx context.Context, streams *term.IOStreams, args []s
 		s.lost = s.lost && !s.asked
 		return nil
 	}
-	// Whoever read the output has seen enough: consume t | head -1 is no error.
-	if errors.Is(err, syscall.EPIPE) {
+	if outputClosed(err) {
 		return nil
 	}
 	// A command that a signal or Ctrl-C stopped fails in whatever it was doing; the cause is what happened.
 	if cause := context.Cause(ctx); cause != nil {
-		err = cause
+		err = stopped(cause, err)
 	}
 	if s.asked {
 		s.lost = ExitCode(err) == ExitUnreachable
 	}
 	a.report(err)
 	return err
+}
+
+// outputClosed reports whether whoever read the output has seen enough: consume t | head -1 is no error. A connection
+// to a broker can break with EPIPE too, which is one; it comes as the SDK's error.
+func outputClosed(err error) bool {
+	var e *sdk.Error
+	return errors.Is(err, syscall.EPIPE) && !errors.As(err, &e)
 }
 
 // withDeadline wraps a run function with the command's time limit.

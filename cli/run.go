@@ -10,7 +10,6 @@ import (
 
 	"github.com/eastguard/eastguard/cli/script"
 	"github.com/eastguard/eastguard/internal/term"
-	"github.com/eastguard/eastguard/sdk"
 )
 
 // maxNesting stops a file that runs itself.
@@ -71,7 +70,7 @@ func (s *Session) runBatch(ctx context.Context, streams *term.IOStreams, text st
 	if err != nil {
 		return scriptError(err)
 	}
-	failed, total := 0, 0
+	failed, total, open := 0, 0, false
 	for _, line := range lines {
 		total++
 		err := s.runLine(ctx, streams, line)
@@ -86,9 +85,10 @@ func (s *Session) runBatch(ctx context.Context, streams *term.IOStreams, text st
 			return quiet{err}
 		}
 		failed++
+		open = open || unknown(err)
 	}
 	if failed > 0 {
-		return errorf(sdk.CodePartial, "%d of %s failed", failed, plural(int64(total), "command"))
+		return partly(open, "%d of %s failed", failed, plural(int64(total), "command"))
 	}
 	return nil
 }

@@ -207,7 +207,7 @@ func (o *topicDeleteOptions) apply(ctx context.Context, admin topicDeleter, plan
 	}
 	o.Session.names.forget()
 	if len(failed) > 0 {
-		return errorf(sdk.CodePartial, "%d of %s could not be deleted", len(failed), plural(int64(len(plan)), "topic")).WithHint("see RESULT of each; the others are gone")
+		return partly(unknown(mostTelling(failed...)), "%d of %s could not be deleted", len(failed), plural(int64(len(plan)), "topic")).WithHint("see RESULT of each; the others are gone")
 	}
 	return nil
 }

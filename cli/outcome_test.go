@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/sdk"
+)
+
+// brokenSocket is what a write to a broker that has gone away fails with, as the SDK hands it on.
+func brokenSocket() error {
+	cause := &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.EPIPE)}
+	return base.Wrap(sdk.CodeUnreachable, "create topic", base.Wrap(sdk.CodeUnreachable, "connection to n1", cause))
+}
+
+func TestABrokenSocketIsNoBrokenPipe(t *testing.T) {
+	_, errs, err := run(t, &fakeClient{admin: &fakeAdmin{err: brokenSocket()}}, "", false, nil, "create-topic", "t", "1")
+	if ExitCode(err) != ExitUnreachable || !strings.Contains(errs, "[UNREACHABLE]") {
+		t.Errorf("exit %d, %q: a lost broker must not look like success", ExitCode(err), errs)
+	}
+}
+
+func TestAReaderThatHasSeenEnoughIsNoError(t *testing.T) {
+	streams, _, _, errBuf := term.Test()
+	streams.Out = brokenPipe{}
+	s := NewSession(Deps{IO: streams, Getenv: func(string) string { return "" }, Connect: func(Target) (Client, error) {
+		return &fakeClient{admin: &fakeAdmin{topics: topicsOf("t")}}, nil
+	}})
+	if err := s.execute(context.Background(), streams, []string{"topic", "list"}); err != nil || errBuf.Len() > 0 {
+		t.Errorf("%v %q", err, errBuf)
+	}
+}
+
+type brokenPipe struct{ io.Writer }
+
+func (brokenPipe) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+}
+
+// stoppedAdmin is interrupted by a signal while a request is on its way.
+type stoppedAdmin struct {
+	fakeAdmin
+	stop    func()
+	outcome sdk.Outcome
+}
+
+func (a *stoppedAdmin) CreateTopic(ctx context.Context, _ sdk.CreateTopic) (sdk.CreatedTopic, error) {
+	a.stop()
+	return sdk.CreatedTopic{}, base.Wrap(sdk.CodeCanceled, "create topic", ctx.Err()).WithOutcome(a.outcome)
+}
+
+func TestAnInterruptedChangeMayHaveHappened(t *testing.T) {
+	for _, tt := range []struct {
+		outcome sdk.Outcome
+		says    string
+	}{{sdk.OutcomeUnknown, "may have"}, {sdk.OutcomeNotApplied, ""}} {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		admin := &stoppedAdmin{outcome: tt.outcome, stop: func() { cancel(quiet{signalled{syscall.SIGINT}}) }}
+		streams, _, _, errBuf := term.Test()
+		s := NewSession(Deps{IO: streams, Getenv: func(string) string { return "" }, Connect: func(Target) (Client, error) {
+			return adminOnly{admin: admin}, nil
+		}})
+		err := s.execute(ctx, streams, []string{"create-topic", "t", "1", "-o", "json"})
+		if ExitCode(err) != ExitInterrupted {
+			t.Errorf("%s: exit %d", tt.outcome, ExitCode(err))
+		}
+		if tt.says == "" {
+			if errBuf.Len() > 0 {
+				t.Errorf("%s: says %q", tt.outcome, errBuf)
+			}
+			continue
+		}
+		var doc errorDocument
+		if err := json.Unmarshal(errBuf.Bytes(), &doc); err != nil || doc.Error.Outcome != "unknown" || !strings.Contains(doc.Error.Message, tt.says) {
+			t.Errorf("%s: %v %q", tt.outcome, err, errBuf)
+		}
+	}
+}
+
+type adminOnly struct {
+	Client
+	admin Admin
+}
+
+func (c adminOnly) Admin() Admin { return c.admin }
+func (c adminOnly) Close() error { return nil }
+
+// Of several things done, some may have been and some not: neither the whole nor its worst part is "not applied".
+func TestPartialOutcome(t *testing.T) {
+	fail := func(_ int, r sdk.Record) error {
+		switch string(r.Value) {
+		case "bad":
+			return errorf(sdk.CodeRecordTooLarge, "too large")
+		case "lost":
+			return errorf(sdk.CodeTimeout, "no answer").WithOutcome(sdk.OutcomeUnknown)
+		}
+		return nil
+	}
+	for in, want := range map[string]struct {
+		outcome string
+		exit    int
+		goOn    bool
+	}{
+		"a\nbad\n":       {"applied", ExitPartial, true},
+		"bad\nlost\na\n": {"unknown", ExitPartial, true},
+		"bad\n":          {"not_applied", ExitUsage, false},
+		"lost\n":         {"unknown", ExitUnknownOutcome, false},
+	} {
+		args := []string{"publish", "t", "-o", "jsonl", "-q"}
+		if want.goOn {
+			args = append(args, "--continue-on-error")
+		}
+		_, errs, err := run(t, &fakeClient{producer: &fakeProducer{fail: fail}}, in, false, nil, args...)
+		var doc errorDocument
+		if jerr := json.Unmarshal([]byte(errs), &doc); jerr != nil || doc.Error.Outcome != want.outcome || ExitCode(err) != want.exit {
+			t.Errorf("%q: exit %d, %q; want exit %d, outcome %s", in, ExitCode(err), errs, want.exit, want.outcome)
+		}
+	}
+}
+
+func TestTheUnknownFailureIsReportedFirst(t *testing.T) {
+	b := &bulk{publishOptions: &publishOptions{}, stopped: make(chan struct{})}
+	b.fail(errorf(sdk.CodeDiskFull, "full"))
+	b.fail(errorf(sdk.CodeTimeout, "no answer").WithOutcome(sdk.OutcomeUnknown))
+	b.fail(errorf(sdk.CodeDiskFull, "full"))
+	if got := fmt.Sprint(b.first); got != "no answer" {
+		t.Errorf("reports %q", got)
+	}
+}
