@@ -56,6 +56,26 @@ running_pid() {
 	echo "$pid"
 }
 
+# listens says whether process $1 itself has TCP port $2 open. A health check cannot tell: where the port was taken,
+# it is a stranger's broker that answers.
+listens() {
+	local inode
+	for inode in $(awk -v port=":$(printf '%04X' "$2")\$" '$4 == "0A" && $2 ~ port { print $10 }' /proc/net/tcp /proc/net/tcp6 2>/dev/null); do
+		find "/proc/$1/fd" -lname "socket:\\[$inode\\]" 2>/dev/null | grep -q . && return
+	done
+	return 1
+}
+
+# must_run fails, with the reason from its log, if node $1 has ended.
+must_run() {
+	running_pid "$1" >/dev/null && return
+	tail -n 5 "$(node_dir "$1")/log" >&2
+	if tail -n 1 "$(node_dir "$1")/log" | grep -q "port .* in use"; then
+		say "Where another cluster has the ports, choose others: EASTGUARD_BASE_PORT=3921 bash run_cluster.sh ..." >&2
+	fi
+	fail "node n$1 has stopped; its log is $(node_dir "$1")/log"
+}
+
 start_node() {
 	local i=$1 d others=() founders=()
 	d=$(node_dir "$i")
@@ -82,7 +102,7 @@ start_node() {
 # start brings up every node that does not run and waits until the cluster says that it is healthy, or until a
 # node has died.
 start() {
-	local i started=()
+	local i pid started=()
 	build
 	say "starting $nodes node(s)"
 	for ((i = 1; i <= nodes; i++)); do
@@ -98,16 +118,19 @@ start() {
 	# wait -n returns when the first of them ends: the health check with its answer, or a node with its failure.
 	wait -n "$health" "${started[@]}" || status=$?
 	for ((i = 1; i <= nodes; i++)); do
-		running_pid "$i" >/dev/null || {
-			kill "$health" 2>/dev/null || true
-			tail -n 5 "$(node_dir "$i")/log" >&2
-			fail "node n$i has stopped; its log is $(node_dir "$i")/log"
-		}
+		running_pid "$i" >/dev/null || kill "$health" 2>/dev/null || true
+		must_run "$i"
 	done
 	if ((status != 0)); then
 		cat "$dir/health" >&2
 		fail "not healthy within $start_timeout s; the logs are in $dir/n*/log"
 	fi
+	for ((i = 1; i <= nodes; i++)); do
+		until pid=$(running_pid "$i") && listens "$pid" "$(port "$i" 0)"; do
+			must_run "$i"
+			sleep 0.05
+		done
+	done
 	disown -a
 	say "healthy: clients connect to $(seeds)"
 }
@@ -174,11 +197,15 @@ demo() {
 	play publish my_topic user123 "Hello EastGuard!"
 	play consume my_topic earliest 10
 	say ""
-	say "The cluster goes on running. Talk to it: $(relative "$bin/eg-cli")   Stop it: bash run_cluster.sh stop"
+	local to=
+	((base_port == 2921)) || to=" -s $(seeds)"
+	say "The cluster goes on running. Talk to it: $(relative "$bin/eg-cli")$to"
+	say "Stop it: bash run_cluster.sh stop"
 }
 
 relative() { echo "${1#"$PWD"/}"; }
 
+(($# <= 1)) || fail "one command at a time, not \"$*\""
 case ${1:-fresh} in
 fresh) clean && start ;;
 start) start ;;

@@ -18,3 +18,8 @@ bash run_cluster.sh start >/dev/null
 has 'Hello EastGuard!' "$("$cli" -s "$seeds" consume my_topic earliest 10 2>/dev/null)" || die "the record is gone after stop and start"
 bash run_cluster.sh >/dev/null
 if has my_topic "$("$cli" -s "$seeds" topic list -o name)"; then die "a bare start must begin with empty data"; fi
+
+# Where the port is taken, also by a healthy broker, it says so and does not talk to the stranger.
+if EASTGUARD_CLUSTER_DIR=$work/second bash run_cluster.sh demo >"$work/out" 2>&1; then die "a demo on a taken port must fail"; fi
+has "port $EASTGUARD_BASE_PORT of 127.0.0.1 is in use" "$(cat "$work/out")" || die "the demo does not say that its port is taken"
+if has my_topic "$("$cli" -s "$seeds" topic list -o name)"; then die "a demo on a taken port has used the other cluster"; fi
