@@ -467,7 +467,7 @@ func (c *crashTest) restart(kill bool) {
 // the disk, recovers what a power failure might leave: all that was acked is there, in order, nothing is invented, and
 // recovering again changes nothing.
 func TestCrashAtEveryChange(t *testing.T) {
-	seeds, every := uint64(2), 61
+	seeds, every := uint64(2), 61*min(thin, 3)
 	if soak() {
 		seeds, every = 4, 1
 	}
@@ -512,5 +512,6 @@ func crashScript(t *testing.T, seed uint64, every int) {
 			c.restart(true)
 		}
 	}
+	c.n.stop()
 	t.Logf("%d changes, %d crashes recovered", c.calls, c.looked)
 }

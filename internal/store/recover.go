@@ -88,7 +88,9 @@ func (r *recovery) run() error {
 	if err := r.replayLog(); err != nil { // 4
 		return err
 	}
-	r.judgeDamage()                           // 5
+	if err := r.judgeDamage(); err != nil { // 5
+		return err
+	}
 	r.settle()                                // 6
 	if err := r.unlinkDropped(); err != nil { // 7
 		return err
