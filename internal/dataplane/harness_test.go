@@ -226,7 +226,8 @@ type fakeCoord struct {
 	asked     []RollRequest
 	next      base.SegmentID
 	config    base.TopicConfig
-	recovered int64 // the end that a recovery comes to
+	replica   base.Replica // where successors go; zero = here
+	recovered int64        // the end that a recovery comes to
 }
 
 func (c *fakeCoord) requestRoll(ctx context.Context, r RollRequest) (meta.Assignment, error) {
@@ -241,7 +242,11 @@ func (c *fakeCoord) requestRoll(ctx context.Context, r RollRequest) (meta.Assign
 		end = c.recovered
 	}
 	c.next++
-	return assignment(c.next, r.Epoch+1, end, r.Segment, c.config), nil
+	next := assignment(c.next, r.Epoch+1, end, r.Segment, c.config)
+	if c.replica.Node != "" {
+		next.Replicas = []base.Replica{c.replica}
+	}
+	return next, nil
 }
 
 func (c *fakeCoord) requests() []RollRequest {

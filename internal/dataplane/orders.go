@@ -151,18 +151,23 @@ func (p *Plane) forget(topic base.TopicID) []*actor {
 	return actors
 }
 
-// deleted ends the actor. What is on its way to the disk may still get there, so its outcome is unknown.
+// deleted ends the actor.
 func (a *actor) deleted(time.Time) {
-	err := base.Errorf(base.CodeTopicNotFound, opAppend, "topic %s was deleted", a.ref.Topic)
+	a.abandon(base.Errorf(base.CodeTopicNotFound, opAppend, "topic %s was deleted", a.ref.Topic))
+	a.plane.adopted(a)
+	a.become(gone)
+	a.lead = nil
+	a.due.Store(0)
+}
+
+// abandon answers everybody who waits for something here. What is on its way to the disk may still get there, so its
+// outcome is unknown.
+func (a *actor) abandon(err *base.Error) {
 	if a.lead != nil {
 		for _, b := range a.lead.replica.Tail() {
 			b.answer(AppendResult{}, err.WithOutcome(base.Unknown))
 		}
 	}
-	a.plane.adopted(a)
-	a.become(gone)
-	a.lead = nil
-	a.due.Store(0)
 	a.failWaiting(err)
 	a.tellLeadWaits(err)
 	for _, c := range a.confirms {

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -189,4 +190,31 @@ func TestStateComesFromTheNearestSegmentThatOpened(t *testing.T) {
 		require.Equal(t, meta.StatusHeld, r.assign(assignment(3, 3, 2, 2, roomy)).Status)
 		require.True(t, (<-r.append(makeBatch(2, 42, 0, 10), 0)).Duplicate)
 	})
+}
+
+// A frozen segment's batches are acked by nothing that still runs, so Close has to answer them itself.
+func TestCloseAnswersWhatAFrozenSegmentHolds(t *testing.T) {
+	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
+		r.coord.silent = true
+		r.log.hold()
+		frozen := r.append(plain(1), time.Hour)
+		_, err := r.plane.Fence(canceled(t), []meta.FenceRequest{{Ref: testRef, Epoch: 1, Segment: 1}})
+		require.ErrorIs(t, err, context.Canceled)
+		r.log.release(-1)
+		synctest.Wait()
+		require.Empty(t, frozen, "acks no longer count")
+
+		began := time.Now()
+		require.NoError(t, r.plane.Close())
+		require.Less(t, time.Since(began), closeWithin)
+		out := <-frozen
+		require.ErrorIs(t, out.err, base.CodeShuttingDown)
+		require.Equal(t, base.Unknown, base.OutcomeOf(out.err))
+	})
+}
+
+func canceled(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }

@@ -180,18 +180,10 @@ func (p *Plane) Close() error {
 
 func (p *Plane) close() {
 	p.closing.Store(true)
+	stopping := base.Errorf(base.CodeShuttingDown, opAppend, "the broker is stopping")
 	// Each actor takes one more turn. After it no turn is left that began before closing was set, so nothing more
 	// enters the log and no roll request starts.
-	actors := p.all()
-	var turns sync.WaitGroup
-	turns.Add(len(actors))
-	for _, a := range actors {
-		a.do(func(now time.Time) {
-			a.failWaiting(base.Errorf(base.CodeShuttingDown, opAppend, "the broker is stopping"))
-			turns.Done()
-		})
-	}
-	turns.Wait()
+	p.turns(func(a *actor) { a.failWaiting(stopping) })
 	if p.inFlight.Load() > 0 {
 		select {
 		case <-p.landed:
@@ -200,6 +192,21 @@ func (p *Plane) close() {
 	}
 	p.cancel(errClosed)
 	p.tasks.Wait()
+	// No roll is answered and no deadline watched any more: what a frozen segment holds, or got back from one, stays so.
+	p.turns(func(a *actor) { a.abandon(stopping) })
+}
+
+// turns gives every actor a turn and waits until all have had it.
+func (p *Plane) turns(run func(*actor)) {
+	var left sync.WaitGroup
+	for _, a := range p.all() {
+		left.Add(1)
+		a.do(func(time.Time) {
+			defer left.Done()
+			run(a)
+		})
+	}
+	left.Wait()
 }
 
 // post gives an event to a range's actor, which is made if there is none. Only strangers can be too many.
