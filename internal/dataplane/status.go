@@ -96,7 +96,7 @@ func (p *Plane) Deleted(topic base.TopicID) bool {
 }
 
 // Want says that somebody wants to read above the commit that can be proved after a restart: if the range's segment
-// is from an earlier boot, its recovery is asked for now instead of at leisure.
+// is from an earlier boot, its recovery is asked for at once instead of at leisure.
 func (p *Plane) Want(ref base.RangeRef) {
 	a := p.find(ref)
 	if a == nil {
