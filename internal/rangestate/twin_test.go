@@ -130,7 +130,7 @@ func (w *twin) end() int64 {
 	return 0
 }
 
-func batchOf(id int64, epoch int16, seq int32, records int32) header.Header {
+func batchOf(id int64, epoch int16, seq, records int32) header.Header {
 	return header.Header{ProducerID: id, ProducerEpoch: epoch, BaseSequence: seq, Records: records, LastOffsetDelta: records - 1}
 }
 

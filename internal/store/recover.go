@@ -105,7 +105,8 @@ func (r *recovery) run() error {
 	}
 	r.recovery.Took = time.Since(r.started)
 	r.event(Event{Kind: EventRecovered, Bytes: r.recovery.WAL.Bytes, Detail: fmt.Sprintf(
-		"%d segments, %d batches replayed in %v", len(r.segs), r.recovery.Batches, r.recovery.Took.Round(time.Millisecond))})
+		"%d segments, %d batches replayed in %v", len(r.segs), r.recovery.Batches, r.recovery.Took.Round(time.Millisecond),
+	)})
 	return nil
 }
 
