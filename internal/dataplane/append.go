@@ -131,10 +131,8 @@ func (a *actor) take(b *batch, now time.Time) {
 	l.state.Append(b.header, first, b.AppendMs)
 	l.bytes += int64(b.size())
 	l.lastMs = b.AppendMs
-	if l.firstMs == 0 {
+	if l.firstMs == 0 { // now the segment has an age, and may come of it before anything else is due
 		l.firstMs = b.AppendMs
-	}
-	if a.due.Load() == 0 {
 		a.schedule()
 	}
 }

@@ -45,7 +45,10 @@ func (a *actor) reassigned(asg meta.Assignment, c *confirm, now time.Time) {
 		}
 	case interrupted:
 		a.confirmFenced(c)
-	case leading, elsewhere, ended, unassigned, gone:
+	case leading:
+		a.schedule()
+		c.held()
+	case elsewhere, ended, unassigned, gone:
 		c.held()
 	}
 }
