@@ -31,17 +31,32 @@ func (s *Server) createTopic(ctx context.Context, req wire.CreateTopicRequest) (
 	if err != nil {
 		return wire.CreateTopicResponse{}, err
 	}
-	f, err := s.topicByName(ctx, op, req.Name)
-	if err == nil && f.ID != result.TopicID {
-		err = base.Errorf(base.CodeTopicNotFound, op, "topic %s was deleted again", req.Name).WithOutcome(base.Applied)
+	topic, err := s.opened(ctx, op, req.Name, result.TopicID)
+	if err != nil {
+		return wire.CreateTopicResponse{}, applied(op, err)
+	}
+	return wire.CreateTopicResponse{Topic: s.topicDetail(topic, shard), Shard: shard, ShardLeader: s.shardLeader(shard)}, nil
+}
+
+// applied is an error met after the command was committed: whatever it says, the command took effect.
+func applied(op string, err error) error {
+	var e *base.Error
+	if !errors.As(err, &e) {
+		e = base.Wrap(base.CodeInternal, op, err)
+	}
+	return e.WithOutcome(base.Applied)
+}
+
+// opened returns a topic that has been created, once every range of it takes appends.
+func (s *Server) opened(ctx context.Context, op, name string, id base.TopicID) (*meta.Topic, error) {
+	f, err := s.topicByName(ctx, op, name)
+	if err == nil && f.ID != id {
+		err = base.Errorf(base.CodeTopicNotFound, op, "topic %s was deleted again", name)
 	}
 	if err != nil {
-		return wire.CreateTopicResponse{}, err
+		return nil, err
 	}
-	if err := s.awaitOpen(ctx, op, f.Topic); err != nil {
-		return wire.CreateTopicResponse{}, err
-	}
-	return wire.CreateTopicResponse{Topic: s.topicDetail(f.Topic, shard), Shard: shard, ShardLeader: s.shardLeader(shard)}, nil
+	return f.Topic, s.awaitOpen(ctx, op, f.Topic)
 }
 
 // planTopic checks the request and chooses where the first segments go.
@@ -124,7 +139,7 @@ func (s *Server) awaitOpen(ctx context.Context, op string, t *meta.Topic) error 
 		err := s.plane.AwaitLead(ctx, base.RangeRef{Topic: t.ID, Range: r.ID})
 		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 			return base.Errorf(base.CodeTimeout, op, "topic %s exists, but range %s is not open yet", t.Name, r.ID).
-				WithOutcome(base.Applied).WithHint("it opens by itself; see: eg-cli topic describe %s", t.Name)
+				WithHint("it opens by itself; see: eg-cli topic describe %s", t.Name)
 		}
 		if err != nil {
 			return err
