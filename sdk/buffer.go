@@ -237,7 +237,8 @@ func (b *buffer) firstWaiting() *batch {
 }
 
 // transmitLocked sends one batch. It lets go of mu while it encodes and writes, and reports false when the batch
-// could not be sent and mend has been asked to find out why.
+// could not be sent now and mend has been asked to find out why. One that never can be is given up: those behind it
+// go on.
 func (b *buffer) transmitLocked(bt *batch, now time.Time) bool {
 	var conn *mux.Conn
 	if b.leader != nil {
@@ -262,13 +263,14 @@ func (b *buffer) transmitLocked(bt *batch, now time.Time) bool {
 	if err == nil {
 		return true
 	}
-	// Nothing has left: the batch is as it was before, unless the watch has given it up in between.
-	if bt.state == batchFlying && bt.tries == try {
-		bt.state = batchWaiting
-		b.flying--
-		b.failLocked(bt, err)
+	if bt.state != batchFlying || bt.tries != try {
+		return true // the watch has given it up in between; those behind it will meet the same error, and act on it
 	}
-	return false
+	// Nothing has left: the batch is as it was before.
+	bt.state = batchWaiting
+	b.flying--
+	b.failLocked(bt, err)
+	return b.remedy(err) == giveUp // not bt.state: a batch that is done belongs to others
 }
 
 // flush seals the open batch, sends what may be sent, and returns a channel that is closed when everything that is

@@ -89,6 +89,10 @@ func (b *buffer) fencedLocked(bt *batch, err error) {
 // regressLocked gets a newer identity, and reports whether it is there already: a named producer has to ask for it.
 // Nothing is flying.
 func (b *buffer) regressLocked() bool {
+	if !b.p.cfg.idempotent {
+		b.regress = false // there is none to end
+		return true
+	}
 	if b.pt.ids.name != "" {
 		b.mendLocked(nil) // asks for the epoch; see reidentify
 		return false

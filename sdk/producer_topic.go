@@ -177,11 +177,7 @@ func (pt *producerTopic) route() *route {
 
 // fail ends the topic for this producer: whoever sends to it gets err.
 func (pt *producerTopic) fail(err error) {
-	var e *base.Error
-	if base.CodeOf(err) != base.CodeInternal || e == nil {
-		e = about("send", err).WithOutcome(base.NotApplied)
-	}
-	pt.fatal.CompareAndSwap(nil, e)
+	pt.fatal.CompareAndSwap(nil, about("send", err).WithOutcome(base.NotApplied))
 }
 
 // removed ends the topic because it is no more, or because its name now means another one. The next record looks
@@ -237,9 +233,7 @@ func (pt *producerTopic) renew(ctx context.Context, stale *route) (*route, error
 	if r.ID != pt.id {
 		return nil, base.Errorf(base.CodeTopicNotFound, "send", "topic %s was deleted and made anew while records were on their way to it", r.Name)
 	}
-	if t := pt.table.Load(); t != nil && r.newerThan(t.route) {
-		pt.follow(r)
-	}
+	pt.follow(r)
 	return r, nil
 }
 

@@ -14,9 +14,13 @@ import (
 // follow brings the table up to a newer route. Ranges that have stayed keep their buffers. When some have been
 // split or merged, their buffers stop sending and a goroutine cuts what they hold anew (recut); until that is
 // done, senders go on filling them, so that nothing new can overtake it.
+//
+// Several answers may bring a route at once, and the topic may be removed meanwhile: a table takes the place only of the
+// one it was made from. Put in place of no table at all, it would send senders round for ever between buffers that
+// take nothing any more.
 func (pt *producerTopic) follow(r *route) {
 	old := pt.table.Load()
-	if old == nil {
+	if old == nil || !r.newerThan(old.route) {
 		return
 	}
 	var leaving []*buffer
@@ -26,7 +30,9 @@ func (pt *producerTopic) follow(r *route) {
 		}
 	}
 	if len(leaving) == 0 {
-		pt.table.Store(pt.build(r, old.buffers[0].identityNow()))
+		if !pt.table.CompareAndSwap(old, pt.build(r, old.buffers[0].identityNow())) {
+			pt.follow(r)
+		}
 		return
 	}
 	if !pt.cutting.CompareAndSwap(false, true) {
@@ -37,7 +43,7 @@ func (pt *producerTopic) follow(r *route) {
 	}
 	started := pt.p.c.group.Go("recut", func(ctx context.Context) error {
 		defer pt.cutting.Store(false)
-		pt.recut(ctx, r, leaving)
+		pt.recut(ctx, old, r, leaving)
 		return nil
 	})
 	if !started {
@@ -48,7 +54,7 @@ func (pt *producerTopic) follow(r *route) {
 // recut moves what the buffers of sealed ranges hold to the ranges that have taken their place. It waits until
 // none of their batches is on the way, asks the sealed range about those whose answer was lost, and only then,
 // with every leaving buffer locked, appends the rest record by record where it now belongs and shows the new table.
-func (pt *producerTopic) recut(ctx context.Context, r *route, leaving []*buffer) {
+func (pt *producerTopic) recut(ctx context.Context, old *sendTable, r *route, leaving []*buffer) {
 	for _, b := range leaving {
 		if !b.landed(ctx) {
 			return // the client is closing
@@ -63,13 +69,18 @@ func (pt *producerTopic) recut(ctx context.Context, r *route, leaving []*buffer)
 	for _, b := range leaving {
 		b.moveLocked(t)
 	}
-	pt.table.Store(t) // only now: a sender that found it earlier would have put younger records in front
+	// Only now: a sender that found it earlier would have put younger records in front.
+	there := pt.table.CompareAndSwap(old, t)
 	pt.forget(leaving)
 	for _, b := range leaving {
 		b.mu.Unlock()
 	}
 	now := time.Now()
 	for _, b := range t.buffers {
+		if !there { // the topic was removed meanwhile, perhaps before records were moved here
+			b.abort(base.Errorf(base.CodeTopicNotFound, "send", "topic %s was deleted", r.Name))
+			continue
+		}
 		b.mu.Lock()
 		b.pump(now)
 	}
