@@ -29,7 +29,14 @@ func (c *Client) ask(ctx context.Context, kind wire.Kind, req, resp any) error {
 	if err != nil {
 		return err
 	}
-	return wire.Decode(answer.Message, resp)
+	if err := wire.Decode(answer.Message, resp); err != nil {
+		e := about(a.op, err)
+		if changes(kind) {
+			e.Outcome = base.Applied // it was not refused
+		}
+		return e
+	}
+	return nil
 }
 
 // asking is one ask under way.
@@ -82,9 +89,19 @@ func (a *asking) run(ctx context.Context) (mux.Response, error) {
 				a.queue = append([]*broker{a.c.brokers.at(r.Address)}, a.queue...)
 			}
 		case giveUp, resequence, forgotten, fenced:
-			return mux.Response{}, about(a.op, err)
+			return mux.Response{}, a.refusal(err)
 		}
 	}
+}
+
+// refusal is an answer that no other broker would change. A retry is recognised by its request id where the change is
+// decided; a topic that is not found never got that far, and an earlier try may be why.
+func (a *asking) refusal(err error) *base.Error {
+	e := about(a.op, err)
+	if a.sent && e.Code == base.CodeTopicNotFound {
+		e.Outcome = base.Unknown
+	}
+	return e
 }
 
 // try asks one broker. It may take half of what is left of the deadline, so that one that does not answer at all

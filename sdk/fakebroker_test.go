@@ -38,6 +38,7 @@ type fakeCluster struct {
 	produce int
 
 	maxRecord, maxBatch int64
+	mute                wire.Kind // requests of this kind get no answer
 }
 
 // fakeProduce is one produce request as the script sees it.
@@ -248,6 +249,12 @@ func (b *fakeBroker) Handle(_ context.Context, r *mux.Request) {
 	case wire.KindFetch:
 		go b.fetch(r)
 	default:
+		b.c.mu.Lock()
+		mute := b.c.mute == r.Kind
+		b.c.mu.Unlock()
+		if mute {
+			return
+		}
 		resp, err := b.meta(r)
 		if err != nil {
 			r.Fail(err)

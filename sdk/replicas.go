@@ -80,7 +80,7 @@ func (c *Client) askRange(ctx context.Context, r *route, ref base.RangeRef, offs
 	}
 }
 
-// callOnce asks one broker once.
+// callOnce asks one broker once, for something that changes nothing.
 func (c *Client) callOnce(ctx context.Context, b *broker, kind wire.Kind, msg []byte, resp any) error {
 	conn, err := b.connect(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *Client) callOnce(ctx context.Context, b *broker, kind wire.Kind, msg []
 		if errors.Is(err, context.DeadlineExceeded) {
 			b.suspect(conn)
 		}
-		return err
+		return about(kindName(kind), err).WithOutcome(base.NotApplied)
 	}
 	return wire.Decode(answer.Message, resp)
 }
