@@ -381,3 +381,46 @@ func TestADroppedFileIsNotOpenedAgain(t *testing.T) {
 	require.ErrorIs(t, err, base.CodeNotReplica)
 	require.Zero(t, n.files.figures())
 }
+
+// TestTopicsAreDroppedWhileTheyAreWritten: nothing of them is left, in memory, on disk or in the counts.
+func TestTopicsAreDroppedWhileTheyAreWritten(t *testing.T) {
+	mem := vfs.NewMem()
+	o := small()
+	o.FlushBytes, o.CacheBytes = 4<<10, 64<<10
+	n := start(t, mem, o)
+	require.NoError(t, n.Start(context.Background()))
+	var wg sync.WaitGroup
+	for w := range 3 {
+		wg.Go(func() {
+			for i := range 40 {
+				seg := base.SegmentID(1 + w*1000 + i)
+				topic := base.TopicID{byte(w + 1), byte(i)}
+				spec := SegmentSpec{Ref: base.RangeRef{Topic: topic, Range: 1}, Segment: seg}
+				if err := tryError(func(done func(error)) error { return n.OpenSegment(spec, done) }); err != nil {
+					t.Error(err)
+					return
+				}
+				for off := range int64(60) {
+					b := makeBatch(1, 0, off, 1, 700, 5, int32(off))
+					if n.Append(seg, b, func(end int64, err error) { n.Publish(seg, end) }) != nil {
+						break
+					}
+				}
+				if err := tryError(func(done func(error)) error { return n.DropTopic(topic, done) }); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.NoError(t, n.err())
+	require.NoError(t, n.checkpoint())
+	require.Zero(t, n.dirty.Load())
+	require.Zero(t, n.cached.Load())
+	require.Zero(t, n.files.figures())
+	require.Empty(t, n.All())
+	names, err := mem.ReadDir("data/topics")
+	require.NoError(t, err)
+	require.Len(t, names, 1)
+}
