@@ -127,9 +127,18 @@ func TestDeleteTopic(t *testing.T) {
 	require.ErrorIs(t, err, base.CodeTopicNotFound)
 	eventually(t, func() bool { return n.store.Stats().Segments == 0 })
 
+	retry := must[wire.DeleteTopicResponse](n, wire.KindDeleteTopic, del)
+	require.Equal(t, ref.Topic, retry.Topic, "whoever lost the first answer gets it again, not that there is no such topic")
+	require.Equal(t, plan.Version, retry.Version)
+	_, _, err = call[wire.DeleteTopicResponse](n, wire.KindDeleteTopic, wire.DeleteTopicRequest{RequestID: requestID(), Name: "t"})
+	require.ErrorIs(t, err, base.CodeTopicNotFound)
+
 	again := n.create("t", base.TopicConfig{})
 	require.NotEqual(t, ref.Topic, again.Topic)
 	require.EqualValues(t, 0, n.mustProduce(again, "new"))
+	retry = must[wire.DeleteTopicResponse](n, wire.KindDeleteTopic, del)
+	require.Equal(t, ref.Topic, retry.Topic, "a late retry does not take the new topic away")
+	require.EqualValues(t, 1, n.mustProduce(again, "still there"))
 }
 
 func TestRetentionByBytes(t *testing.T) {
