@@ -61,7 +61,9 @@ func (s *Store) drop(g *segmentLog) {
 	if e := g.sealed.Load(); e >= 0 {
 		end = e
 	}
-	g.rng.trimmedTo = max(g.rng.trimmedTo, end)
+	if end > g.spec.Base { // with an empty one no offset goes
+		g.rng.trimmedTo = max(g.rng.trimmedTo, end)
+	}
 	g.rng.remove(g)
 	g.dropped = true
 	s.letGo(g)
