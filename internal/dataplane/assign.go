@@ -216,7 +216,30 @@ func (a *actor) beginToLead(state *rangestate.State, now time.Time) {
 		a.plane.metrics.rolls.Inc()
 		o.OnRoll(rolled)
 	}
+	a.dropEmpty()
 	a.pump(now)
+}
+
+// dropEmpty drops the segments before the predecessor that were sealed without a record, as each start of a node
+// leaves one of an idle range. Metadata does not keep them, so no trim would ever name them; nor can anything be lost.
+func (a *actor) dropEmpty() {
+	var empty []base.SegmentID
+	for _, s := range a.plane.log.Segments(a.ref) {
+		if s.SealedEnd == s.Base && s.Segment != a.current.Prev {
+			empty = append(empty, s.Segment)
+		}
+	}
+	if len(empty) == 0 {
+		return
+	}
+	done := func(err error) {
+		if err != nil { // the next segment to open tries again
+			a.plane.o.Logger.Debug("empty segments not dropped", "range", a.ref.String(), "error", err)
+		}
+	}
+	if err := a.plane.log.DropSegments(a.ref, empty, done); err != nil {
+		done(err)
+	}
 }
 
 func (a *actor) replicaConfig() replica.Config {
