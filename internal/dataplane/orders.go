@@ -81,8 +81,15 @@ func (p *Plane) trim(t meta.Trim, reply func(meta.Confirmation)) {
 	c := confirm{reply: reply, answer: meta.Confirmation{Kind: meta.ConfirmTrim, Ref: t.Ref, Version: t.Version, Offset: t.Earliest}}
 	var below []base.SegmentID
 	for _, s := range p.log.Segments(t.Ref) {
-		if s.SealedEnd >= 0 && s.SealedEnd <= t.Earliest {
+		switch {
+		case s.SealedEnd >= 0 && s.SealedEnd <= t.Earliest:
 			below = append(below, s.Segment)
+		case s.SealedEnd >= 0 || s.Base >= t.Earliest:
+		case s.DurableEnd <= t.Earliest: // too short a copy to be sealed: there is nothing to wait for
+			below = append(below, s.Segment)
+		default: // its seal is still on its way
+			c.failed(base.Errorf(base.CodePreconditionFailed, opAssign, "segment %s is not sealed here yet", s.Segment))
+			return
 		}
 	}
 	if len(below) == 0 {

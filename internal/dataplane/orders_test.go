@@ -218,3 +218,23 @@ func canceled(t *testing.T) context.Context {
 	cancel()
 	return ctx
 }
+
+// A copy that is shorter than its committed end cannot be sealed, and goes all the same when its range is trimmed.
+func TestTrimDropsWhatWasNeverSealedHere(t *testing.T) {
+	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
+		<-r.append(plain(3), 0)
+		short := assignment(1, 1, 0, 0, roomy)
+		short.State, short.End, short.Version = base.StateSealed, 3, 2
+		next := assignment(2, 2, 3, 1, roomy)
+		require.Equal(t, meta.StatusHeld, r.assign(next).Status)
+		r.log.mu.Lock()
+		s := r.log.segments[1]
+		s.info.SealedEnd, s.info.State, s.info.DurableEnd = -1, base.StateActive, 2
+		r.log.mu.Unlock()
+		require.Equal(t, meta.StatusFailed, r.assign(short).Status)
+		c, err := r.plane.Tell(t.Context(), meta.Orders{Trims: []meta.Trim{{Ref: testRef, Earliest: 3, Version: 3}}})
+		require.NoError(t, err)
+		require.Equal(t, meta.StatusHeld, c[0].Status)
+		require.Len(t, r.log.Segments(testRef), 1)
+	})
+}
