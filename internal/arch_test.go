@@ -24,7 +24,7 @@ const module = "github.com/eastguard/eastguard/"
 
 // layers is the package map of the README, once. A package that is not here fails the test: give it its layer.
 var layers = [][]string{
-	0: {"internal/base", "internal/keyspace", "internal/header", "internal/vfs", "internal/invariant", "internal/task", "internal/clock"},
+	0: {"internal/base", "internal/keyspace", "internal/header", "internal/vfs", "internal/invariant", "internal/task"},
 	1: {"internal/ring", "internal/record", "internal/wire", "internal/config", "internal/term", "internal/telemetry"},
 	2: {"internal/meta", "internal/replica", "internal/rangestate", "internal/topology", "internal/group", "internal/wal", "internal/segment", "internal/mux"},
 	3: {"internal/planner", "internal/peer", "internal/store"},
@@ -85,7 +85,7 @@ var fences = []struct {
 
 // below[pkg] lists all that pkg may import of this module, where its layer alone would allow more.
 var below = map[string][]string{
-	"sdk": {"internal/base", "internal/keyspace", "internal/header", "internal/record", "internal/wire", "internal/mux", "internal/group", "internal/ring", "internal/task", "internal/clock", "internal/telemetry", "internal/invariant"},
+	"sdk": {"internal/base", "internal/keyspace", "internal/header", "internal/record", "internal/wire", "internal/mux", "internal/group", "internal/ring", "internal/task", "internal/telemetry", "internal/invariant"},
 	"cli": {"sdk", "internal/term", "internal/base"},
 	"tui": {"sdk", "internal/term", "internal/base"},
 }
