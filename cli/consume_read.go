@@ -170,6 +170,7 @@ func (r *reading) document(m *sdk.Message) recordDocument {
 	if r.metaOnly {
 		doc.Key, doc.KeyB64, doc.KeyHex = term.Text{}, "", ""
 		doc.Value, doc.ValueB64, doc.ValueHex = term.Text{}, "", ""
+		doc.Route, doc.RouteB64, doc.RouteHex = term.Text{}, "", ""
 	}
 	return doc
 }

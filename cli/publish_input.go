@@ -121,16 +121,7 @@ func (o *publishOptions) parseLine(line []byte) (sdk.Record, error) {
 
 // parseJSONL reads a record's JSON; the flags fill what it leaves out.
 func (o *publishOptions) parseJSONL(line []byte) (sdk.Record, error) {
-	r, err := parseRecordJSON(line)
-	if r.Key == nil {
-		r.Key = o.key
-	}
-	if r.RoutingKey == nil {
-		r.RoutingKey = o.routingKey
-	}
-	if r.Timestamp.IsZero() {
-		r.Timestamp = o.timestamp
-	}
+	r, err := parseRecordJSON(line, sdk.Record{Key: o.key, RoutingKey: o.routingKey, Timestamp: o.timestamp})
 	r.Headers = append(r.Headers, o.headers...)
 	return r, err
 }

@@ -70,7 +70,7 @@ func TestPublishStdin(t *testing.T) {
 		"delimiter's head":   {"a-b--c", []string{"-D", "--"}, ".=a-b .=c"},
 		"bytes":              {"a\nb\n", []string{"--in", "bytes"}, ".=a\nb\n"},
 		"jsonl":              {`{"key":"k","value":"v"}` + "\n\n" + `{"value":null}` + "\n", []string{"--in", "jsonl"}, "k=v .=."},
-		"jsonl, flag fills":  {`{"value":"v"}`, []string{"--in", "jsonl", "-k", "x"}, "x=v"},
+		"jsonl, flag fills":  {`{"value":"v"}` + "\n" + `{"key":null,"value":"v"}` + "\n" + `{"key":"","value":""}`, []string{"--in", "jsonl", "-k", "x"}, "x=v .=v ="},
 		"jsonl, base64":      {`{"key_b64":"//4=","value_hex":"00"}`, []string{"--in", "jsonl"}, "\xff\xfe=\x00"},
 		"format":             {"1|k1|v1\n2|k2|v2\n", []string{"--in", "%-|%k|%v"}, "k1=v1 k2=v2"},
 		"format with end":    {"<k1:v1><k2:v2>", []string{"--in", "<%k:%v>"}, "k1=v1 k2=v2"},
@@ -159,9 +159,10 @@ func TestDelimitedAtAnyChunking(t *testing.T) {
 
 // FuzzRecordJSON checks that the lossless pipe is one: what consume prints, publish reads back the same.
 func FuzzRecordJSON(f *testing.F) {
-	f.Add([]byte("k"), []byte("v"), []byte("h"), true, true)
-	f.Add([]byte{}, []byte{0xff}, []byte("\u202e\x1b"), false, true)
-	f.Fuzz(func(t *testing.T, key, value, header []byte, keyNull, valueNull bool) {
+	f.Add([]byte("k"), []byte("v"), []byte("h"), []byte("r"), true, true)
+	f.Add([]byte{}, []byte{0xff}, []byte("\u202e\x1b"), []byte{0xfe}, false, true)
+	f.Add([]byte("k"), []byte("v"), []byte{}, []byte{}, false, false)
+	f.Fuzz(func(t *testing.T, key, value, header, routing []byte, keyNull, valueNull bool) {
 		m := sdk.Message{Range: 1}
 		m.Key, m.Value, m.Timestamp = key, value, testNow
 		m.Headers = []sdk.Header{{Key: "h", Value: header}, {Key: "null"}}
@@ -171,13 +172,16 @@ func FuzzRecordJSON(f *testing.F) {
 		if valueNull {
 			m.Value = nil
 		}
+		if len(routing)%2 == 1 {
+			m.RoutingKey = routing
+		}
 		for _, form := range []binaryForm{binaryAuto, binaryB64, binaryHex} {
 			line := renderJSON(t, newRecordDocument(&m, form))
-			r, err := parseRecordJSON(line)
+			r, err := parseRecordJSON(line, sdk.Record{Key: []byte("not used")})
 			if err != nil {
 				t.Fatalf("%s: %v", line, err)
 			}
-			want := sdk.Record{Key: m.Key, Value: m.Value, Headers: m.Headers, Timestamp: m.Timestamp}
+			want := sdk.Record{Key: m.Key, Value: m.Value, Headers: m.Headers, Timestamp: m.Timestamp, RoutingKey: m.RoutingKey}
 			if diff := cmp.Diff(want, r, cmpopts.EquateApproxTime(0)); diff != "" {
 				t.Fatalf("%s (-want +got)\n%s", line, diff)
 			}
@@ -189,7 +193,7 @@ func TestParseRecordJSONErrors(t *testing.T) {
 	for _, line := range []string{
 		``, `[]`, `{`, `{"key":1}`, `{"key_b64":"*"}`, `{"value_hex":"0"}`, `{"timestamp":"soon"}`, `{"headers":[1]}`, `{"headers":{"a":1}}`,
 	} {
-		if r, err := parseRecordJSON([]byte(line)); err == nil {
+		if r, err := parseRecordJSON([]byte(line), sdk.Record{}); err == nil {
 			t.Errorf("%s = %+v, want an error", line, r)
 		}
 	}

@@ -26,6 +26,9 @@ type recordDocument struct {
 	Value     term.Text        `json:"value,omitzero" col:"VALUE" doc:"null for a tombstone; absent when value_b64 or value_hex is there"`
 	ValueB64  string           `json:"value_b64,omitempty"`
 	ValueHex  string           `json:"value_hex,omitempty"`
+	Route     term.Text        `json:"routing_key,omitzero" doc:"absent when the key chose the range"`
+	RouteB64  string           `json:"routing_key_b64,omitempty"`
+	RouteHex  string           `json:"routing_key_hex,omitempty"`
 	Headers   []headerDocument `json:"headers"`
 	Epoch     int32            `json:"leader_epoch"`
 	Bytes     int              `json:"value_bytes" col:"BYTES,wide"`
@@ -54,6 +57,9 @@ func newRecordDocument(m *sdk.Message, form binaryForm) recordDocument {
 	}
 	doc.Key, doc.KeyB64, doc.KeyHex = form.encode(m.Key)
 	doc.Value, doc.ValueB64, doc.ValueHex = form.encode(m.Value)
+	if m.RoutingKey != nil {
+		doc.Route, doc.RouteB64, doc.RouteHex = form.encode(m.RoutingKey)
+	}
 	for i, h := range m.Headers {
 		d := &doc.Headers[i]
 		d.Key = h.Key
@@ -76,61 +82,67 @@ func (f binaryForm) encode(b []byte) (text term.Text, b64, hexed string) {
 
 // inputDocument is what publish --in jsonl takes: any subset of recordDocument.
 type inputDocument struct {
-	Timestamp  json.RawMessage `json:"timestamp"`
-	Key        *string         `json:"key"`
-	KeyB64     *string         `json:"key_b64"`
-	KeyHex     *string         `json:"key_hex"`
-	RoutingKey *string         `json:"routing_key"`
-	Value      json.RawMessage `json:"value"`
-	ValueB64   *string         `json:"value_b64"`
-	ValueHex   *string         `json:"value_hex"`
-	Headers    json.RawMessage `json:"headers"`
+	Timestamp json.RawMessage `json:"timestamp"`
+	Key       term.Text       `json:"key"`
+	KeyB64    *string         `json:"key_b64"`
+	KeyHex    *string         `json:"key_hex"`
+	Route     term.Text       `json:"routing_key"`
+	RouteB64  *string         `json:"routing_key_b64"`
+	RouteHex  *string         `json:"routing_key_hex"`
+	Value     json.RawMessage `json:"value"`
+	ValueB64  *string         `json:"value_b64"`
+	ValueHex  *string         `json:"value_hex"`
+	Headers   json.RawMessage `json:"headers"`
 }
 
-// parseRecordJSON reads one line of jsonl.
-func parseRecordJSON(line []byte) (sdk.Record, error) {
+// parseRecordJSON reads one line of jsonl. What it leaves out is taken from absent; a null is not left out.
+func parseRecordJSON(line []byte, absent sdk.Record) (sdk.Record, error) {
 	var in inputDocument
 	var rec sdk.Record
 	if err := json.Unmarshal(line, &in); err != nil {
 		return rec, usagef("not a JSON record: %v", err)
 	}
 	var err error
-	if rec.Key, err = pickBytes("key", in.Key, in.KeyB64, in.KeyHex); err != nil {
+	if rec.Key, err = pickBytes("key", in.Key, in.KeyB64, in.KeyHex, absent.Key); err != nil {
+		return rec, err
+	}
+	if rec.RoutingKey, err = pickBytes("routing_key", in.Route, in.RouteB64, in.RouteHex, absent.RoutingKey); err != nil {
 		return rec, err
 	}
 	value, err := valueText(in.Value)
 	if err != nil {
 		return rec, err
 	}
-	if rec.Value, err = pickBytes("value", value, in.ValueB64, in.ValueHex); err != nil {
+	if rec.Value, err = pickBytes("value", value, in.ValueB64, in.ValueHex, nil); err != nil {
 		return rec, err
-	}
-	if in.RoutingKey != nil {
-		rec.RoutingKey = []byte(*in.RoutingKey)
 	}
 	if rec.Timestamp, err = parseJSONTime(in.Timestamp); err != nil {
 		return rec, err
+	}
+	if rec.Timestamp.IsZero() {
+		rec.Timestamp = absent.Timestamp
 	}
 	rec.Headers, err = parseHeaders(in.Headers)
 	return rec, err
 }
 
 // valueText is a JSON string's text; any other JSON value stands for itself, so that {"value":{"a":1}} works.
-func valueText(raw json.RawMessage) (*string, error) {
+func valueText(raw json.RawMessage) (term.Text, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
-		return nil, nil
+		return term.Null(), nil
 	}
 	text := string(raw)
 	if raw[0] == '"' {
 		if err := json.Unmarshal(raw, &text); err != nil {
-			return nil, usagef("value: %v", err)
+			return term.Null(), usagef("value: %v", err)
 		}
 	}
-	return &text, nil
+	return term.String(text), nil
 }
 
-func pickBytes(what string, text, b64, hexed *string) ([]byte, error) {
+// pickBytes is whichever form was given, or absent when none was.
+func pickBytes(what string, text term.Text, b64, hexed *string, absent []byte) ([]byte, error) {
 	var out []byte
 	var err error
 	switch {
@@ -138,10 +150,10 @@ func pickBytes(what string, text, b64, hexed *string) ([]byte, error) {
 		out, err = base64.StdEncoding.DecodeString(*b64)
 	case hexed != nil:
 		out, err = hex.DecodeString(*hexed)
-	case text != nil:
-		out = []byte(*text)
+	case text.IsZero():
+		return absent, nil
 	default:
-		return nil, nil
+		return text.Bytes(), nil
 	}
 	if err != nil {
 		return nil, usagef("%s: %v", what, err)
@@ -175,17 +187,17 @@ func parseHeaders(raw json.RawMessage) ([]sdk.Header, error) {
 		return headersOfObject(raw)
 	}
 	var list []struct {
-		Key      string  `json:"key"`
-		Value    *string `json:"value"`
-		ValueB64 *string `json:"value_b64"`
-		ValueHex *string `json:"value_hex"`
+		Key      string    `json:"key"`
+		Value    term.Text `json:"value"`
+		ValueB64 *string   `json:"value_b64"`
+		ValueHex *string   `json:"value_hex"`
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return nil, usagef("headers: %v", err)
 	}
 	headers := make([]sdk.Header, len(list))
 	for i, h := range list {
-		v, err := pickBytes("header "+h.Key, h.Value, h.ValueB64, h.ValueHex)
+		v, err := pickBytes("header "+h.Key, h.Value, h.ValueB64, h.ValueHex, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -206,15 +218,11 @@ func headersOfObject(raw []byte) ([]sdk.Header, error) {
 		if err != nil {
 			return nil, usagef("headers: %v", err)
 		}
-		var value *string
+		var value term.Text
 		if err := dec.Decode(&value); err != nil {
 			return nil, usagef("header %v: %v", key, err)
 		}
-		h := sdk.Header{Key: key.(string)}
-		if value != nil {
-			h.Value = []byte(*value)
-		}
-		headers = append(headers, h)
+		headers = append(headers, sdk.Header{Key: key.(string), Value: value.Bytes()})
 	}
 	return headers, nil
 }

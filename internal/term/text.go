@@ -30,6 +30,14 @@ func (t Text) IsZero() bool { return t.state == textAbsent }
 // String is the text, empty when it is null or absent.
 func (t Text) String() string { return t.s }
 
+// Bytes is the text as bytes: nil when it is null or absent, and not nil when it is empty.
+func (t Text) Bytes() []byte {
+	if t.state != textString {
+		return nil
+	}
+	return append([]byte{}, t.s...)
+}
+
 // MarshalJSON prints a string or null.
 func (t Text) MarshalJSON() ([]byte, error) {
 	if t.state != textString {
