@@ -39,23 +39,6 @@ func (e *DamageError) Error() string {
 // Is makes a DamageError a base.CodeCorruptData.
 func (e *DamageError) Is(target error) bool { return target == error(base.CodeCorruptData) }
 
-// SyncError says that a sync failed, or a close, which may hide a failed write. It is never tried again: the kernel may
-// have dropped what it could not write, and the next sync would succeed without it.
-type SyncError struct{ Err error }
-
-func (e *SyncError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *SyncError) Unwrap() error { return e.Err }
-
-// Synced makes an error of a sync, rename or close a SyncError.
-func Synced(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &SyncError{err}
-}
-
 // File is an open segment file with its indexes. Append, Save, Sync, Cut and Close are for one goroutine at a time (the
 // writer); reads may run concurrently with them, and with each other, until Close.
 type File struct {
@@ -177,7 +160,7 @@ func (f *File) hint() error {
 	}
 	err := f.file.StartWriteback(f.hinted, f.extent.Pos-f.hinted)
 	f.hinted = f.extent.Pos
-	return err
+	return vfs.Synced(err) // the kernel lost what it had taken: as bad as a sync that fails
 }
 
 // Dirty reports whether Sync has something to do.
@@ -189,7 +172,7 @@ func (f *File) Sync() error {
 		return err
 	}
 	if err := f.file.SyncData(); err != nil {
-		return Synced(err)
+		return vfs.Synced(err)
 	}
 	f.unsynced = false
 	return nil
@@ -234,7 +217,7 @@ func (f *File) Trim() (bool, error) {
 }
 
 // Close closes the file. What was written since the last Sync is not lost by it, but an error of the disk would be.
-func (f *File) Close() error { return Synced(f.file.Close()) }
+func (f *File) Close() error { return vfs.Synced(f.file.Close()) }
 
 // checkExtent refuses what no file of this format can be.
 func (f *File) checkExtent(e Extent) error {

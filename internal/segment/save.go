@@ -80,14 +80,14 @@ func writeAt(fs vfs.FS, name string, b []byte, at int64, sync bool) (err error) 
 	}
 	defer func() {
 		if e := h.Close(); err == nil {
-			err = Synced(e)
+			err = vfs.Synced(e)
 		}
 	}()
 	if _, err := h.WriteAt(b, at); err != nil {
 		return err
 	}
 	if sync {
-		return Synced(h.SyncData())
+		return vfs.Synced(h.SyncData())
 	}
 	return nil
 }

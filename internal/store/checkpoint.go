@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/eastguard/eastguard/internal/base"
-	"github.com/eastguard/eastguard/internal/segment"
 	"github.com/eastguard/eastguard/internal/vfs"
 	"github.com/eastguard/eastguard/internal/wal"
 )
@@ -93,7 +92,7 @@ func (s *Store) syncAll() ([]savedState, error) {
 	for _, st := range states {
 		name := s.path(st.seg) + stateSuffix
 		if err := s.o.FS.Rename(name+tmpSuffix, name); err != nil {
-			return nil, base.Wrap(base.CodeInternal, "rename range state", segment.Synced(err))
+			return nil, base.Wrap(base.CodeInternal, "rename range state", vfs.Synced(err))
 		}
 	}
 	if err := s.syncNames(whole); err != nil {
@@ -137,11 +136,11 @@ func (s *Store) writeState(st savedState, sync bool) (err error) {
 	}
 	defer func() {
 		if e := f.Close(); err == nil && e != nil {
-			err = base.Wrap(base.CodeInternal, "write range state", segment.Synced(e))
+			err = base.Wrap(base.CodeInternal, "write range state", vfs.Synced(e))
 		}
 	}()
 	if _, err = f.WriteAt(st.bytes, 0); err == nil && sync {
-		err = segment.Synced(f.SyncData())
+		err = vfs.Synced(f.SyncData())
 	}
 	if err != nil {
 		return base.Wrap(base.CodeInternal, "write range state", err)
@@ -178,7 +177,7 @@ func (s *Store) syncFiles(whole bool) error {
 			}
 		}
 		if err := s.o.FS.SyncFS(s.topicsDir()); err != nil {
-			return base.Wrap(base.CodeInternal, "sync file system", segment.Synced(err))
+			return base.Wrap(base.CodeInternal, "sync file system", vfs.Synced(err))
 		}
 		s.syncs.Add(1)
 	}
@@ -201,7 +200,7 @@ func (s *Store) syncFiles(whole bool) error {
 func (s *Store) syncNames(whole bool) error {
 	if whole {
 		if err := s.o.FS.SyncFS(s.topicsDir()); err != nil {
-			return base.Wrap(base.CodeInternal, "sync file system", segment.Synced(err))
+			return base.Wrap(base.CodeInternal, "sync file system", vfs.Synced(err))
 		}
 		s.syncs.Add(1)
 		clear(s.flusher.newNames)
@@ -219,7 +218,7 @@ func (s *Store) syncNames(whole bool) error {
 // syncDir syncs a directory that may have been removed since.
 func (s *Store) syncDir(dir string) error {
 	if err := s.o.FS.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return base.Wrap(base.CodeInternal, "sync directory", segment.Synced(err))
+		return base.Wrap(base.CodeInternal, "sync directory", vfs.Synced(err))
 	}
 	s.syncs.Add(1)
 	return nil

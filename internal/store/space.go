@@ -2,12 +2,10 @@ package store
 
 import (
 	"errors"
-	"os"
 	"sync/atomic"
 	"syscall"
 
 	"github.com/eastguard/eastguard/internal/base"
-	"github.com/eastguard/eastguard/internal/segment"
 	"github.com/eastguard/eastguard/internal/vfs"
 )
 
@@ -35,9 +33,8 @@ type space struct {
 // isNoSpace reports whether err says only that the disk is full, so that the same may be tried again. A sync or a rename
 // that failed is the end, whatever its reason.
 func isNoSpace(err error) bool {
-	var sync *segment.SyncError
-	var rename *os.LinkError
-	if errors.As(err, &sync) || errors.As(err, &rename) {
+	var sync *vfs.SyncError
+	if errors.As(err, &sync) {
 		return false
 	}
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, base.CodeDiskFull)

@@ -8,6 +8,23 @@ import (
 	"path/filepath"
 )
 
+// SyncError says that a sync, a rename or a close failed, after which nobody knows what is on the disk. It is never tried
+// again: the kernel may have dropped what it could not write, and the next sync would succeed without it.
+type SyncError struct{ Err error }
+
+func (e *SyncError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *SyncError) Unwrap() error { return e.Err }
+
+// Synced makes an error of a sync, rename or close a SyncError.
+func Synced(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &SyncError{err}
+}
+
 // ErrLocked is what Lock returns when somebody else holds the lock.
 var ErrLocked = errors.New("locked by another process")
 
@@ -32,16 +49,16 @@ func ReadFile(fs FS, name string) ([]byte, error) {
 
 // WriteFileAtomic replaces the contents of a file so that a crash leaves the old contents or the new ones and
 // never a mixture: it writes name.tmp, syncs it, renames it over name and syncs the directory. When it returns nil
-// the new contents are durable. Two calls for one name must not run at the same time.
+// the new contents are durable; a *[SyncError] is the end, any other error may be tried again. Two calls for one name must not run at the same time.
 func WriteFileAtomic(fs FS, name string, data []byte, perm os.FileMode) error {
 	tmp := name + ".tmp"
 	if err := writeAndSync(fs, tmp, data, perm); err != nil {
 		return err
 	}
 	if err := fs.Rename(tmp, name); err != nil {
-		return err
+		return Synced(err)
 	}
-	return fs.SyncDir(filepath.Dir(name))
+	return Synced(fs.SyncDir(filepath.Dir(name)))
 }
 
 func writeAndSync(fs FS, name string, data []byte, perm os.FileMode) error {
@@ -50,9 +67,9 @@ func writeAndSync(fs FS, name string, data []byte, perm os.FileMode) error {
 		return err
 	}
 	if _, err = f.WriteAt(data, 0); err == nil {
-		err = f.Sync()
+		err = Synced(f.Sync())
 	}
-	return errors.Join(err, f.Close())
+	return errors.Join(err, Synced(f.Close()))
 }
 
 // copyTo is SendTo for whoever cannot sendfile.
