@@ -61,7 +61,8 @@ const helpFormatting = `-o FORMAT
   json    a list is an array, a describe an object, a stream one object a line
   jsonl   one object a line
   yaml    the same as json; streams are documents
-  csv     RFC 4180 with a header and raw numbers; tsv the same with tabs
+  csv     RFC 4180 with a header and raw numbers; null is an empty field, empty text ""
+  tsv     the same with tabs; null is \N
   name    the first column alone
 
   --columns a,b --no-headers --sort-by column[:desc] --limit N shape tables, csv and tsv.

@@ -21,10 +21,10 @@ type recordDocument struct {
 	Offset    int64            `json:"offset" col:"OFFSET"`
 	Timestamp term.Time        `json:"timestamp" col:"TIME" as:"stamp"`
 	Key       term.Text        `json:"key,omitzero" col:"KEY" doc:"null for a record without key; absent when key_b64 or key_hex is there"`
-	KeyB64    string           `json:"key_b64,omitempty"`
+	KeyB64    string           `json:"key_b64,omitempty" col:"KEY-B64,wide"`
 	KeyHex    string           `json:"key_hex,omitempty"`
 	Value     term.Text        `json:"value,omitzero" col:"VALUE" doc:"null for a tombstone; absent when value_b64 or value_hex is there"`
-	ValueB64  string           `json:"value_b64,omitempty"`
+	ValueB64  string           `json:"value_b64,omitempty" col:"VALUE-B64,wide"`
 	ValueHex  string           `json:"value_hex,omitempty"`
 	Route     term.Text        `json:"routing_key,omitzero" doc:"absent when the key chose the range"`
 	RouteB64  string           `json:"routing_key_b64,omitempty"`

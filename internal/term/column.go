@@ -18,7 +18,7 @@ import (
 // col is the heading, with ",wide" for those of -o wide alone; as names the human format (below); a field
 // without col is in JSON only.
 type column struct {
-	field   []int
+	path    []int  // of the field in the row
 	name    string // json name: what --columns and --sort-by use, and the heading of CSV
 	heading string
 	wide    bool
@@ -49,7 +49,7 @@ func columnsOf(t reflect.Type) []column {
 		f := t.Field(i)
 		if f.Anonymous && f.Type.Kind() == reflect.Struct && f.Tag.Get("json") == "" {
 			for _, c := range columnsOf(f.Type) {
-				c.field = append([]int{i}, c.field...)
+				c.path = append([]int{i}, c.path...)
 				cols = append(cols, c)
 			}
 			continue
@@ -60,7 +60,7 @@ func columnsOf(t reflect.Type) []column {
 			continue
 		}
 		cols = append(cols, column{
-			field: []int{i}, name: name, heading: heading, wide: flags == "wide",
+			path: []int{i}, name: name, heading: heading, wide: flags == "wide",
 			as: f.Tag.Get("as"), right: numeric(f.Type) || f.Tag.Get("as") == asSpan,
 		})
 	}
@@ -86,7 +86,7 @@ func numeric(t reflect.Type) bool {
 // value is the column's field of row; a nil pointer on the way gives the zero Value.
 func (c column) value(row reflect.Value) reflect.Value {
 	v := row
-	for _, i := range c.field {
+	for _, i := range c.path {
 		v = v.Field(i)
 	}
 	if v.Kind() == reflect.Pointer {

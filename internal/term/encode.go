@@ -3,7 +3,6 @@ package term
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"io"
 	"reflect"
@@ -73,38 +72,64 @@ func blockStyle(n *yaml.Node) {
 	}
 }
 
-// writeCSV follows RFC 4180, with a header and raw numbers.
+// field is one value on its way into CSV or TSV, where null and empty must not look the same.
+type field struct {
+	text        string
+	null, empty bool // of a Text; other values that are not there are neither
+}
+
+// writeCSV follows RFC 4180, with a header and raw numbers. Null is an empty field, and empty text an empty field in
+// quotes.
 func (o *Output) writeCSV(w *bufio.Writer, cols []column, rows reflect.Value) error {
-	cw := csv.NewWriter(w)
-	cw.UseCRLF = false
-	return o.eachRecord(cols, rows, func(fields []string) error {
-		if err := cw.Write(fields); err != nil {
-			return err
+	return o.eachRecord(cols, rows, func(fields []field) error {
+		for i, f := range fields {
+			if i > 0 {
+				w.WriteByte(',')
+			}
+			switch {
+			case f.empty, f.text == "" && len(fields) == 1, csvQuoted(f.text): // a blank line would be no record
+				w.WriteString(`"` + strings.ReplaceAll(f.text, `"`, `""`) + `"`)
+			default:
+				w.WriteString(f.text)
+			}
 		}
-		cw.Flush()
-		return cw.Error()
+		return w.WriteByte('\n') // the writer keeps its first error
 	})
+}
+
+// csvQuoted reports whether text has to be quoted: for what separates, and for blanks at its beginning, which some
+// readers drop.
+func csvQuoted(text string) bool {
+	return strings.ContainsAny(text, ",\"\r\n") || text != "" && (text[0] == ' ' || text[0] == '\t')
 }
 
 // tsvEscaper does what the text/tab-separated-values type asks: no tab or line end inside a field.
 var tsvEscaper = strings.NewReplacer("\\", `\\`, "\t", `\t`, "\n", `\n`, "\r", `\r`)
 
+// tsvNull is null. A text never looks like that, since its backslashes are escaped.
+const tsvNull = `\N`
+
 func (o *Output) writeTSV(w *bufio.Writer, cols []column, rows reflect.Value) error {
-	return o.eachRecord(cols, rows, func(fields []string) error {
+	return o.eachRecord(cols, rows, func(fields []field) error {
 		for i, f := range fields {
-			fields[i] = tsvEscaper.Replace(f)
+			if i > 0 {
+				w.WriteByte('\t')
+			}
+			if f.null {
+				w.WriteString(tsvNull)
+			}
+			w.WriteString(tsvEscaper.Replace(f.text))
 		}
-		_, err := w.WriteString(strings.Join(fields, "\t") + "\n")
-		return err
+		return w.WriteByte('\n')
 	})
 }
 
 // eachRecord gives the header and then each row as raw text, made harmless where it goes to a terminal.
-func (o *Output) eachRecord(cols []column, rows reflect.Value, write func([]string) error) error {
-	fields := make([]string, len(cols))
+func (o *Output) eachRecord(cols []column, rows reflect.Value, write func([]field) error) error {
+	fields := make([]field, len(cols))
 	if !o.NoHeaders {
 		for i, c := range cols {
-			fields[i] = c.name
+			fields[i] = field{text: c.name}
 		}
 		if err := write(fields); err != nil {
 			return err
@@ -112,9 +137,9 @@ func (o *Output) eachRecord(cols []column, rows reflect.Value, write func([]stri
 	}
 	for i := range rows.Len() {
 		for j, c := range cols {
-			fields[j] = c.raw(rows.Index(i))
+			fields[j] = c.field(rows.Index(i))
 			if o.TTY {
-				fields[j] = Escape(fields[j])
+				fields[j].text = Escape(fields[j].text)
 			}
 		}
 		if err := write(fields); err != nil {
@@ -122,6 +147,16 @@ func (o *Output) eachRecord(cols []column, rows reflect.Value, write func([]stri
 		}
 	}
 	return nil
+}
+
+func (c column) field(row reflect.Value) field {
+	f := field{text: c.raw(row)}
+	if v := c.value(row); v.IsValid() {
+		if t, ok := v.Interface().(Text); ok {
+			f.null, f.empty = t.state == textNull, t.state == textString && t.s == ""
+		}
+	}
+	return f
 }
 
 // writeNames prints the first column alone, one a line, for use in $(…).
