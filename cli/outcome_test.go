@@ -136,3 +136,82 @@ func TestTheUnknownFailureIsReportedFirst(t *testing.T) {
 		t.Errorf("reports %q", got)
 	}
 }
+
+// hostileAdmin is a broker that wants to paint on the terminal of whoever asks it.
+type hostileAdmin struct{ fakeAdmin }
+
+const paint = "n\x1b[2J\u202e1"
+
+func (a *hostileAdmin) CreateTopic(context.Context, sdk.CreateTopic) (sdk.CreatedTopic, error) {
+	t := fakeTopic("t", 1)
+	t.Summary.Name = paint
+	return sdk.CreatedTopic{Topic: t, ShardLeader: paint}, nil
+}
+
+func (a *hostileAdmin) ClusterHealth(context.Context) (sdk.ClusterHealth, error) {
+	return sdk.ClusterHealth{Observer: paint, Nodes: 1, Checks: []sdk.HealthCheck{{ID: paint, Name: paint, Detail: paint}}}, nil
+}
+
+func (a *hostileAdmin) ClusterStatus(context.Context) (sdk.ClusterStatus, error) {
+	return sdk.ClusterStatus{
+		Observer: paint, Nodes: []sdk.NodeStatus{{ID: paint, State: paint, Address: paint, Version: paint, Rack: paint}},
+		Shards: []sdk.ShardStatus{{State: paint}}, Events: []sdk.Event{{Type: paint, Subject: paint, Detail: paint, Cause: paint}},
+	}, nil
+}
+
+func (a *hostileAdmin) DescribeTopic(context.Context, string) (sdk.TopicDetail, error) {
+	t := fakeTopic(paint, 1)
+	t.Summary.ShardLeader, t.Summary.Compression, t.Summary.Labels = paint, paint, map[string]string{paint: paint}
+	t.Settings = []sdk.Setting{{Key: paint, Value: paint, Source: paint, Default: paint, Help: paint}}
+	return t, nil
+}
+
+func (a *hostileAdmin) ListTopics(context.Context, sdk.ListTopics) (sdk.TopicList, error) {
+	t, _ := a.DescribeTopic(context.Background(), "")
+	return sdk.TopicList{Topics: []sdk.TopicSummary{t.Summary}}, nil
+}
+
+func (a *hostileAdmin) DeleteTopic(context.Context, sdk.DeleteTopic) (sdk.DeletedTopic, error) {
+	return sdk.DeletedTopic{}, base.Errorf(sdk.CodeDenied, paint, "%s", paint).WithHint("%s", paint)
+}
+
+func (hostileProducer) Send(context.Context, sdk.Record) (sdk.Ack, error) {
+	return sdk.Ack{Replicas: []sdk.NodeID{paint}, Segment: 1, Position: sdk.Position{Topic: paint, Range: 1}}, nil
+}
+
+func (hostileProducer) Close(context.Context) error { return nil }
+
+type hostileProducer struct{ Producer }
+
+func (c adminOnly) NewProducer(string, ...sdk.ProducerOption) (Producer, error) {
+	return hostileProducer{}, nil
+}
+
+// Nothing that a broker says reaches the terminal as a control sequence, in any form of output.
+func TestABrokerCannotPaint(t *testing.T) {
+	lines := []string{
+		"create-topic t 1", "cluster health", "cluster status", "topic describe t", "topic list", "topic delete t --yes", "version --cluster",
+		"publish t k v",
+	}
+	shapes := []string{"", "-o wide", "-o json", "-o yaml", "-o csv", "-o tsv", "-o name", "--jq ..", "--template {{.}}"}
+	for _, line := range lines {
+		for _, shape := range shapes {
+			streams, _, out, errs := term.Test()
+			streams.SetTTY(true, true, true)
+			s := NewSession(Deps{IO: streams, Getenv: env("NO_COLOR=1"), Connect: func(Target) (Client, error) {
+				return adminOnly{admin: &hostileAdmin{}}, nil
+			}})
+			_ = s.execute(context.Background(), streams, append(strings.Fields(line), strings.Fields(shape)...))
+			for _, text := range []string{out.String(), errs.String()} {
+				if strings.ContainsAny(text, "\x1b\u202e") {
+					t.Errorf("%s %s prints %q", line, shape, text)
+				}
+			}
+		}
+	}
+}
+
+func env(pair string) func(string) string {
+	name, value, _ := strings.Cut(pair, "=")
+	return func(n string) string { return map[string]string{name: value}[n] }
+}

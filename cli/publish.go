@@ -299,7 +299,7 @@ func newAckDocument(ack sdk.Ack, topic string, r *sdk.Record, n int64, elapsed t
 // ackLine is the human form: my_topic r1 @0  key=user123  16 B  acked by n1  7.9 ms
 func ackLine(doc ackDocument, key []byte) string {
 	var b strings.Builder
-	b.WriteString(doc.Topic + " " + doc.Range + " @" + itoa(doc.Offset))
+	b.WriteString(term.Escape(doc.Topic) + " " + doc.Range + " @" + itoa(doc.Offset))
 	if key != nil {
 		b.WriteString("  key=" + shown(key))
 	}

@@ -176,5 +176,5 @@ func (o *topicAlterOptions) print(doc alteredTopic) error {
 	if !out.JSON() && (out.Machine() || len(doc.Changes) > 0) {
 		return out.List(doc.Changes)
 	}
-	return out.Object(doc, func(p *term.Page) { p.Line("topic %s is like that already", doc.Topic) })
+	return out.Object(doc, func(p *term.Page) { p.Line("topic %s is like that already", term.Escape(doc.Topic)) })
 }

@@ -225,7 +225,7 @@ func (o *createTopicOptions) printCreated(doc createdTopic) error {
 		verb = "would create"
 	}
 	return o.output().Object(doc, func(p *term.Page) {
-		p.Line("%s topic %s  replication factor %d  %s  shard %s (leader %s)  %s", verb, doc.Topic, doc.ReplicationFactor,
+		p.Line("%s topic %s  replication factor %d  %s  shard %s (leader %s)  %s", verb, term.Escape(doc.Topic), doc.ReplicationFactor,
 			plural(int64(doc.Ranges), "range"), doc.Shard, orDash(doc.ShardLeader), took(doc.TookMs))
 	})
 }

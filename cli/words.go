@@ -17,11 +17,12 @@ func plural(n int64, one string) string {
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
+// orDash is a name for people: harmless, whatever a broker calls itself, and - where there is none.
 func orDash(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return s
+	return term.Escape(s)
 }
 
 // shown is a key or value for people: harmless, and "" for empty, so that it is seen.
