@@ -45,8 +45,12 @@ func (s *Session) completeLine(ctx context.Context, line string) []lineedit.Cand
 		}
 		text, help, _ := strings.Cut(l, "\t")
 		if strings.HasPrefix(text, p.Last) {
-			candidates = append(candidates, lineedit.Candidate{Text: text, Help: help})
+			// Back quotes mark a flag's value in help texts and mean nothing to a reader.
+			candidates = append(candidates, lineedit.Candidate{Text: text, Help: strings.ReplaceAll(help, "`", "")})
 		}
+	}
+	if strings.HasPrefix(p.Last, "-") {
+		ownFlagsFirst(root, candidates)
 	}
 	if len(words) == 0 {
 		for _, own := range []lineedit.Candidate{{Text: "exit", Help: "leave"}, {Text: "quit", Help: "leave"}} {
@@ -56,6 +60,23 @@ func (s *Session) completeLine(ctx context.Context, line string) []lineedit.Cand
 		}
 	}
 	return candidates
+}
+
+// ownFlagsFirst puts a command's own flags before those that all commands have: the list is cut off at its end.
+func ownFlagsFirst(root *cobra.Command, flags []lineedit.Candidate) {
+	global := func(c lineedit.Candidate) bool {
+		name := strings.TrimLeft(c.Text, "-")
+		return name == "help" || root.PersistentFlags().Lookup(name) != nil || len(name) == 1 && root.PersistentFlags().ShorthandLookup(name) != nil
+	}
+	slices.SortStableFunc(flags, func(a, b lineedit.Candidate) int {
+		switch ga, gb := global(a), global(b); {
+		case ga == gb:
+			return 0
+		case gb:
+			return -1
+		}
+		return 1
+	})
 }
 
 func (s *Session) completeMeta(p script.Partial) []lineedit.Candidate {

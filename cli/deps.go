@@ -81,6 +81,7 @@ type Session struct {
 	names      nameCache
 	asked      bool            // the command under way has used a client
 	lost       bool            // the last one that did ended because no broker answered
+	at         string          // which command of a batch is under way, for its errors
 	nested     int             // depth of :source and run, to stop a file that runs itself
 	repl       replOptions     // what :set changed at the prompt
 	history    func() []string // the prompt's history; nil elsewhere

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"cmp"
 	"io"
 	"maps"
 	"slices"
@@ -224,11 +224,12 @@ func (h *helpPage) exits(cmd *cobra.Command) {
 		return
 	}
 	h.section("EXIT CODES")
-	line := "  0 done, 1 error, 2 usage, 3 unreachable, 6 denied, 7 unknown outcome"
-	for _, code := range strings.Fields(cmd.Annotations[noteExits]) {
-		line += fmt.Sprintf(", %s %s", code, exitWords[code])
+	codes := append([]string{"0", "1", "2", "3", "6", "7"}, strings.Fields(cmd.Annotations[noteExits])...)
+	slices.SortFunc(codes, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	for i, code := range codes {
+		codes[i] += " " + exitWords[code]
 	}
-	for _, l := range wrap(line, h.width-2) {
+	for _, l := range wrap(strings.Join(codes, ", "), h.width-2) {
 		fprintf(h.w, "  %s\n", l)
 	}
 }
@@ -248,5 +249,6 @@ func (h *helpPage) seeAlso(cmd *cobra.Command) {
 }
 
 var exitWords = map[string]string{
+	"0": "done", "1": "error", "2": "usage", "3": "unreachable", "6": "denied", "7": "unknown outcome",
 	"4": "not found", "5": "conflict", "8": "partial", "9": "integrity", "10": "unhealthy", "11": "warnings", "12": "not met",
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -64,7 +65,11 @@ func (a *app) confirmL2(ctx context.Context, name string, plan func(*term.Page),
 	if err := a.showPlan(plan, warning); err != nil {
 		return err
 	}
-	answer, err := a.ask(ctx, "Type "+term.Escape(name)+" to confirm: ")
+	typed := term.Escape(name)
+	if strings.Contains(name, " ") {
+		typed = strconv.Quote(name) // or "Type 2 topics" reads as if two names were wanted
+	}
+	answer, err := a.ask(ctx, "Type "+typed+" to confirm: ")
 	if err != nil {
 		return err
 	}

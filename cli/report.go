@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/eastguard/eastguard/internal/term"
 	"github.com/eastguard/eastguard/sdk"
@@ -22,6 +23,9 @@ func (a *app) report(err error) {
 	r := describe(err)
 	if a.path != "" && r.Hint == sdk.CodeInvalidArgument.Info().Hint {
 		r.Hint = "see: " + a.path + " --help"
+	}
+	if a.at != "" {
+		r.Details = append(slices.Clip(r.Details), a.at)
 	}
 	if a.wantsJSON() {
 		out := &term.Output{W: a.io.Err, Format: term.FormatJSONL}

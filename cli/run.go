@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,9 +73,15 @@ func (s *Session) runBatch(ctx context.Context, streams *term.IOStreams, text st
 		return scriptError(err)
 	}
 	failed, total, open := 0, 0, false
+	defer func(outer string) { s.at = outer }(s.at)
 	for _, line := range lines {
 		total++
+		s.at = ""
+		if len(lines) > 1 {
+			s.at = fmt.Sprintf("in line %d: %s", line.Number, excerpt(line.Text))
+		}
 		err := s.runLine(ctx, streams, line)
+		s.at = ""
 		switch {
 		case errors.Is(err, errQuit):
 			return nil
@@ -91,6 +99,19 @@ func (s *Session) runBatch(ctx context.Context, streams *term.IOStreams, text st
 		return partly(open, "%d of %s failed", failed, plural(int64(total), "command"))
 	}
 	return nil
+}
+
+// excerpt is enough of a command to recognise it by.
+func excerpt(text string) string {
+	const most = 80
+	text, _, more := strings.Cut(text, "\n")
+	if runes := []rune(text); len(runes) > most {
+		text, more = string(runes[:most]), true
+	}
+	if more {
+		text += " …"
+	}
+	return text
 }
 
 func scriptError(err error) error {

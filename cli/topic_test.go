@@ -108,6 +108,7 @@ func TestDeleteAsksForTheName(t *testing.T) {
 		says    string
 	}{
 		"typed":                {answer: "t\n", tty: true, deleted: 1, says: "Type t to confirm: "},
+		"two topics":           {args: []string{"u"}, answer: "2 topics\n", tty: true, deleted: 2, says: `Type "2 topics" to confirm: `},
 		"typed wrongly":        {answer: "y\n", tty: true, exit: 1, says: "nothing was changed"},
 		"end of input":         {answer: "", tty: true, exit: 1},
 		"no terminal":          {exit: 2, says: "refusing"},
@@ -120,7 +121,7 @@ func TestDeleteAsksForTheName(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			admin := &fakeAdmin{topics: topicsOf("t")}
+			admin := &fakeAdmin{topics: topicsOf("t", "u")}
 			out, errs, err := run(t, &fakeClient{admin: admin}, tt.answer, tt.tty, tt.env, append([]string{"topic", "delete", "t"}, tt.args...)...)
 			if ExitCode(err) != tt.exit || len(admin.deleted) != tt.deleted || !strings.Contains(errs, tt.says) {
 				t.Errorf("exit %d, %d deleted\n%s%s", ExitCode(err), len(admin.deleted), out, errs)
