@@ -61,7 +61,7 @@ func newGroup(h *Host, id base.ShardID) (*group, error) {
 		return nil, err
 	}
 	g.log.keepFrom(g.snapshots.olderIndex())
-	g.snapshots.older = g.log.keepFrom
+	g.snapshots.older, g.snapshots.fatal = g.log.keepFrom, h.o.OnFatal
 	g.fsm = newFSM(g, h.manifest.Shards)
 	g.transport = newTransport(raft.ServerAddress(g.serverID))
 	return g, nil

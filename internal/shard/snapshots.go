@@ -63,6 +63,7 @@ type snapshotStore struct {
 	mu    sync.Mutex
 	metas []snapshotMeta // newest first
 	older func(index uint64)
+	fatal func(error) // a sync, rename or close has failed
 }
 
 // openSnapshotStore reads every snapshot through. One that does not match its checksum is set aside, loudly: raft must
@@ -71,7 +72,7 @@ func openSnapshotStore(fsys vfs.FS, dir string, logger *slog.Logger) (*snapshotS
 	if err := fsys.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	s := &snapshotStore{fs: fsys, dir: dir, logger: logger, older: func(uint64) {}}
+	s := &snapshotStore{fs: fsys, dir: dir, logger: logger, older: func(uint64) {}, fatal: func(error) {}}
 	entries, err := fsys.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -258,17 +259,26 @@ func (k *snapshotSink) Close() error {
 		return nil
 	}
 	k.ended = true
-	err := k.finish()
-	if err = errors.Join(err, k.file.Close()); err != nil {
-		return errors.Join(err, k.discard())
-	}
-	if err := k.store.fs.Rename(k.name+snapshotTemp, k.name); err != nil {
-		return err
-	}
-	if err := k.store.fs.SyncDir(k.store.dir); err != nil {
+	if err := k.settle(); err != nil {
+		var lost *vfs.SyncError
+		if errors.As(err, &lost) { // raft would only log it
+			k.store.fatal(err)
+		}
 		return err
 	}
 	return k.store.added(k.meta)
+}
+
+// settle makes the snapshot whole and durable under its name.
+func (k *snapshotSink) settle() error {
+	err := k.finish()
+	if err = errors.Join(err, vfs.Synced(k.file.Close())); err != nil {
+		return errors.Join(err, k.discard())
+	}
+	if err := k.store.fs.Rename(k.name+snapshotTemp, k.name); err != nil {
+		return vfs.Synced(err)
+	}
+	return vfs.Synced(k.store.fs.SyncDir(k.store.dir))
 }
 
 func (k *snapshotSink) finish() error {
@@ -282,7 +292,7 @@ func (k *snapshotSink) finish() error {
 	if err := k.write(binary.BigEndian.AppendUint32(nil, k.crc)); err != nil {
 		return err
 	}
-	return k.file.Sync()
+	return vfs.Synced(k.file.Sync())
 }
 
 // Cancel gives the snapshot up.
