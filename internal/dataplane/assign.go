@@ -25,7 +25,7 @@ func (a *actor) assigned(asg meta.Assignment, c *confirm, now time.Time) {
 	case asg.Epoch < a.current.Epoch || asg.Segment == a.current.Segment && asg.Version < a.current.Version:
 		c.failed(base.Errorf(base.CodeFenced, opAssign, "segment %s of epoch %d is newer", a.current.Segment, a.current.Epoch))
 	case asg.Segment == a.current.Segment:
-		a.reassigned(asg, c, now)
+		a.reassigned(asg, c)
 	default:
 		a.adopt(asg, c, now)
 	}
@@ -33,7 +33,7 @@ func (a *actor) assigned(asg meta.Assignment, c *confirm, now time.Time) {
 
 // reassigned hears of the segment that is current already: the settings may be new, and an open that had failed is
 // tried again.
-func (a *actor) reassigned(asg meta.Assignment, c *confirm, now time.Time) {
+func (a *actor) reassigned(asg meta.Assignment, c *confirm) {
 	a.current = asg
 	switch a.phase {
 	case opening:
@@ -41,7 +41,7 @@ func (a *actor) reassigned(asg meta.Assignment, c *confirm, now time.Time) {
 			a.confirms = append(a.confirms, *c)
 		}
 		if a.underway != asg.Segment {
-			a.openSegment(now)
+			a.openSegment()
 		}
 	case interrupted:
 		a.confirmFenced(c)
@@ -89,7 +89,7 @@ func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 	case a.fromEarlierBoot(asg.Segment):
 		a.interrupt(now)
 	default:
-		a.openSegment(now)
+		a.openSegment()
 	}
 }
 
@@ -137,7 +137,7 @@ func (a *actor) follow() {
 
 // openSegment makes the end of the old segment and the beginning of the new one durable. Both records go into the
 // same log, so that they cost one fsync together.
-func (a *actor) openSegment(now time.Time) {
+func (a *actor) openSegment() {
 	a.become(opening)
 	asg, o := a.current, a.plane.o
 	state, err := a.stateAt(asg)
@@ -145,7 +145,7 @@ func (a *actor) openSegment(now time.Time) {
 		a.openFailed(asg, err)
 		return
 	}
-	state.Expire(now.UnixMilli())
+	state.Expire(asg.OpenedMs)
 	spec := store.SegmentSpec{
 		Ref: a.ref, Segment: asg.Segment, Epoch: asg.Epoch, Base: asg.Base,
 		Keyed: asg.Config.Keyed, CreatedMs: asg.OpenedMs, LeaderHere: asg.Leader().Node == o.Node,
