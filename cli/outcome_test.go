@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/mux"
 	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/internal/wire"
 	"github.com/eastguard/eastguard/sdk"
 )
 
@@ -124,6 +126,38 @@ func TestPartialOutcome(t *testing.T) {
 		if jerr := json.Unmarshal([]byte(errs), &doc); jerr != nil || doc.Error.Outcome != want.outcome || ExitCode(err) != want.exit {
 			t.Errorf("%q: exit %d, %q; want exit %d, outcome %s", in, ExitCode(err), errs, want.exit, want.outcome)
 		}
+	}
+}
+
+// A broker that refuses for as long as the command lasts has said why, and that nothing was written.
+func TestPublishTellsWhyItWasNotDelivered(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	srv := mux.NewServer(mux.ServerOptions{
+		Hello: func(wire.HelloRequest) (wire.HelloResponse, error) { return wire.HelloResponse{Node: "n1"}, nil },
+		Handler: mux.HandlerFunc(func(_ context.Context, r *mux.Request) {
+			if r.Kind == wire.KindProduce {
+				r.Fail(base.CodeDiskFull)
+				return
+			}
+			r.Reply(wire.Encode(wire.RouteResponse{Topic: wire.TopicRoute{
+				ID: base.TopicID{1}, Name: "t", Version: 1, Nodes: []wire.NodeAddress{{ID: "n1", Address: addr}},
+				Ranges: []wire.RangeRoute{{ID: 1, State: base.StateActive, Active: &wire.SegmentRoute{ID: 1, State: base.StateActive, Replicas: []base.NodeID{"n1"}}}},
+			}}))
+		}),
+	})
+	go func() { _ = srv.Serve(listener) }()
+	defer srv.Close()
+	streams, _, _, errs := term.Test()
+	s := NewSession(Deps{IO: streams, Getenv: env("EG_SEEDS=" + addr)})
+	defer s.Close()
+	err = s.execute(t.Context(), streams, []string{"publish", "t", "k", "v", "-t", "1", "-o", "json"})
+	var doc errorDocument
+	if jerr := json.Unmarshal(errs.Bytes(), &doc); jerr != nil || doc.Error.Code != "DISK_FULL" || doc.Error.Outcome != "not_applied" || ExitCode(err) == ExitUnknownOutcome {
+		t.Errorf("exit %d, %s", ExitCode(err), errs)
 	}
 }
 

@@ -255,7 +255,7 @@ func runPublish(ctx context.Context, o *publishOptions, client publishClient) er
 	}
 	opts := append([]sdk.ProducerOption{sdk.WithLinger(0)}, o.producer...)
 	if o.set.timeout > 0 {
-		opts = append(opts, sdk.WithDeliveryTimeout(o.set.timeout))
+		opts = append(opts, sdk.WithDeliveryTimeout(deliverIn(o.set.timeout)))
 	}
 	p, err := client.NewProducer(o.topic, opts...)
 	if err != nil {
@@ -272,6 +272,12 @@ func runPublish(ctx context.Context, o *publishOptions, client publishClient) er
 	}
 	doc := newAckDocument(ack, o.topic, o.single, 1, elapsed)
 	return o.output().Object(doc, func(p *term.Page) { p.Line("%s", ackLine(doc, o.single.Key)) })
+}
+
+// deliverIn is the producer's share of a command's time. It ends a little earlier, because the producer knows why a record
+// was not delivered, and whether it ever left; when the command's own time is up all one can say is that it may have.
+func deliverIn(timeout time.Duration) time.Duration {
+	return timeout - min(timeout/10, 500*time.Millisecond)
 }
 
 // sendError keeps a deadline of ours from looking like "nothing happened": a record that was handed to the
