@@ -5,6 +5,16 @@ import "github.com/eastguard/eastguard/internal/base"
 // Error is the one error shape of EastGuard: what was being done, the code, the next step for a person, and
 // whether the request took effect. Every error this package returns is one, or wraps one, apart from the errors
 // of a context the caller passed in and io.EOF.
+//
+//	Code      Code
+//	Op        string // what was being done, lower case: "create topic"
+//	Msg       string // for people, lower case, no period; empty = the code's own sentence
+//	Hint      string // the next step; empty = the code's own hint
+//	Outcome   Outcome
+//	Redirect  base.Redirect
+//	Node      NodeID // who answered; empty when it never left this process
+//	RequestID base.RequestID
+//	Err       error // the cause, not sent on the wire
 type Error = base.Error
 
 // Code is an error's identity. A Code is itself an error: errors.Is(err, sdk.CodeTopicNotFound).

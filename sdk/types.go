@@ -19,23 +19,47 @@ type (
 	// NodeID names one broker.
 	NodeID = base.NodeID
 	// ShardID names one slice of the metadata.
+	//
+	//	Root    uint16
+	//	Path    uint16
+	//	PathLen uint8
 	ShardID = base.ShardID
 	// Epoch fences appends; it grows with each segment a topic opens.
 	Epoch = base.Epoch
-	// TopicConfig is a topic's settings.
+	// TopicConfig is a topic's settings. Its methods Set, Unset, Get and Keys take them by name, as the command line
+	// does: retention, segment_bytes, label.team.
+	//
+	//	ReplicationFactor int
+	//	MinReplicas       int // 0 = RF/2+1
+	//	Strategy          Strategy
+	//	Durability        Durability
+	//	OnTotalLoss       OnTotalLoss
+	//	Retention         time.Duration // 0 = for ever
+	//	RetentionBytes    int64         // per range; 0 = no limit
+	//	SegmentBytes      int64         // 0 = segment_size_limit_bytes
+	//	SegmentAge        time.Duration // 0 = max_segment_age_secs
+	//	Compression       string        // producers' default: none, lz4, zstd
+	//	SpreadBy          string        // rack, or a label's name
+	//	SplitRate         int64         // bytes per second; 0 = default
+	//	Labels            map[string]string
+	//	Keyed             bool // system topics with latest-by-key slots
 	TopicConfig = base.TopicConfig
 	// Strategy says who decides a topic's ranges.
 	Strategy = base.Strategy
 	// Durability says what an ack promises.
 	Durability = base.Durability
+	// OnTotalLoss says what a range does when no replica of its active segment is left.
+	OnTotalLoss = base.OnTotalLoss
 )
 
-// The values of Strategy and Durability.
+// The values of Strategy, Durability and OnTotalLoss.
 const (
 	StrategyAuto         = base.StrategyAuto
 	StrategyFixed        = base.StrategyFixed
 	DurabilityFsync      = base.DurabilityFsync
 	DurabilityReplicated = base.DurabilityReplicated
+	OnTotalLossWait      = base.OnTotalLossWait
+	OnTotalLossReplace   = base.OnTotalLossReplace
 )
 
 // CheckTopicName reports why name cannot name a topic; the broker applies the same rule.
@@ -45,6 +69,9 @@ func CheckTopicName(name string) error { return base.CheckTopicName(name) }
 func ParseRangeID(s string) (RangeID, error) { return base.ParseRangeID(s) }
 
 // Header is one header of a record. A nil Value is null, which is not the same as an empty one.
+//
+//	Key   string
+//	Value []byte
 type Header = record.Header
 
 // Record is what a producer sends. A nil Key or Value is null and an empty one is empty: the two are told apart
