@@ -12,6 +12,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/config"
+	"github.com/eastguard/eastguard/internal/term"
 )
 
 // The exit codes, beside 0. 74 is EX_IOERR of sysexits.h.
@@ -69,7 +70,7 @@ func oneLine(err error) string {
 	if errors.As(err, &e) {
 		text += "; hint: " + e.HintText()
 	}
-	return strings.Join(strings.Fields(text), " ")
+	return term.Escape(strings.Join(strings.Fields(text), " "))
 }
 
 func (a *app) rootCommand() *cobra.Command {

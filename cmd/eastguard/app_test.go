@@ -265,3 +265,8 @@ func TestCommit(t *testing.T) {
 		{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"},
 	}))
 }
+
+func TestErrorsReachNoTerminalAsEscapes(t *testing.T) {
+	text := oneLine(base.Errorf(base.CodeInvalidArgument, "", "open \x1b[2J\u202e:\nno such file").WithHint("look at \u009b1m"))
+	require.Equal(t, `eastguard: open \x1b[2J\u{202e}: no such file; hint: look at \u{009b}1m`, text)
+}

@@ -318,3 +318,9 @@ func TestSourcesInBothForms(t *testing.T) {
 	require.Equal(t, map[string]any{"k": "v"}, byKey["labels"]["value"])
 	require.Nil(t, byKey["bootstrap"]["value"])
 }
+
+// Beside ESC there are the C1 controls, of which U+009B begins a sequence too, and what reorders text.
+func TestPrintable(t *testing.T) {
+	require.Equal(t, "a?b?c?d?é 日", printable("a\u009bb\u202ec\u200bd\né 日"))
+	require.Equal(t, "\uFFFD[2J", printable("\x9b[2J"), "not UTF-8: the byte does not go out as it is")
+}

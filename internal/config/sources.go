@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 )
 
 // Source is one setting as it is in force, and where its value came from: "default", "eastguard.yaml:3",
@@ -43,10 +44,11 @@ func (s Sources) WriteTable(w io.Writer) error {
 	return tw.Flush()
 }
 
-// printable keeps control characters in a value from moving the cursor or breaking the table.
+// printable keeps what is not a glyph, control and format characters of any kind, from moving the cursor, reordering the
+// text or breaking the table.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if !unicode.IsPrint(r) {
 			return '?'
 		}
 		return r
