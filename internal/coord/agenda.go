@@ -51,7 +51,8 @@ func (a *agenda) rebuild() {
 // next is the earliest date.
 func (a *agenda) next() (int64, bool) {
 	for len(a.heap) > 0 {
-		if top := a.heap[0]; a.when[top.topic] == top.ms {
+		top := a.heap[0]
+		if ms, known := a.when[top.topic]; known && ms == top.ms {
 			return top.ms, true
 		}
 		heap.Pop(&a.heap)
