@@ -184,10 +184,13 @@ func (p *Plane) close() {
 	// Each actor takes one more turn. After it no turn is left that began before closing was set, so nothing more
 	// enters the log and no roll request starts.
 	p.turns(func(a *actor) { a.failWaiting(stopping) })
-	if p.inFlight.Load() > 0 {
+	patience := time.NewTimer(closeWithin) // a hung disk; what it holds is neither acked nor refused
+	defer patience.Stop()
+	for landed := true; landed && p.inFlight.Load() > 0; { // an early zero may have left a token
 		select {
 		case <-p.landed:
-		case <-time.After(closeWithin): // a hung disk; what it holds is neither acked nor refused
+		case <-patience.C:
+			landed = false
 		}
 	}
 	p.cancel(errClosed)
