@@ -3,6 +3,7 @@ package mux
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"time"
@@ -125,6 +126,10 @@ func dialError(ctx context.Context, addr string, err error) *base.Error {
 		return base.Wrap(base.CodeCanceled, op, context.Canceled)
 	case ctx.Err() != nil:
 		return base.Errorf(base.CodeUnreachable, op, "no answer in time: %w", ctx.Err())
+	}
+	if errors.Is(err, io.EOF) { // by itself it says neither who nor why
+		return base.Errorf(base.CodeUnreachable, op, "%s closed the connection without an answer: %w", addr, err).
+			WithHint("check that the port is a broker's client port")
 	}
 	return base.Wrap(base.CodeUnreachable, op, err)
 }

@@ -322,6 +322,10 @@ func TestDialFails(t *testing.T) {
 		require.ErrorIs(t, err, base.CodeUnreachable, "nobody answers the hello")
 		require.Equal(t, 3*time.Second, time.Since(began))
 
+		_, err = Dial(t.Context(), "x", ClientOptions{Dial: dialer(func(nc net.Conn) { _, _ = nc.Read(make([]byte, 1000)); _ = nc.Close() })})
+		require.ErrorIs(t, err, base.CodeUnreachable)
+		require.ErrorContains(t, err, "x closed the connection without an answer")
+
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		_, err = Dial(ctx, "x", ClientOptions{Dial: dialer(func(net.Conn) {})})
