@@ -41,8 +41,8 @@ func parseIdentity(b []byte) (*Identity, error) {
 	id := &Identity{}
 	var node, disk, meta, cluster string
 	_, err := fmt.Sscanf(string(b), identityFormat, &id.FormatVersion, &node, &disk, &meta, &cluster, &id.Boot)
-	if err != nil {
-		return nil, base.Errorf(base.CodeCorruptData, opIdentity, "not an identity: %w", err)
+	if err != nil { // its text is about formats, and for nobody who meets a damaged file
+		return nil, base.Errorf(base.CodeCorruptData, opIdentity, "it is damaged, or no broker's identity")
 	}
 	id.Node = base.NodeID(node)
 	for _, u := range []struct {
@@ -50,7 +50,7 @@ func parseIdentity(b []byte) (*Identity, error) {
 		text string
 	}{{&id.Disk, disk}, {&id.Meta, meta}, {&id.Cluster, cluster}} {
 		if *u.to, err = base.ParseUUID(u.text); err != nil {
-			return nil, base.Errorf(base.CodeCorruptData, opIdentity, "not an identity: %w", err)
+			return nil, base.Errorf(base.CodeCorruptData, opIdentity, "it is damaged: %w", err)
 		}
 	}
 	if !bytes.Equal(id.encode(), b) || id.Node.Check() != nil || id.Disk.IsZero() || id.Meta.IsZero() {
