@@ -245,6 +245,18 @@ func TestConfigJSONHoldsKeyValueSource(t *testing.T) {
 	}
 }
 
+func TestMistypedEnvironmentIsTold(t *testing.T) {
+	const want = "warning: the environment's EASTGUARD_CLINT_PORT is no setting and has no effect; did you mean EASTGUARD_CLIENT_PORT?\n"
+	var stdout, stderr bytes.Buffer
+	a := &app{
+		args: []string{"config", "check", "--host", "127.0.0.1"}, stdout: &stdout, stderr: &stderr,
+		env:      []string{"EASTGUARD_CLINT_PORT=1", "EASTGUARD_SOAK=1", "EASTGUARD_RACK=r", "CLINT_PORT=1"},
+		readFile: func(string) ([]byte, error) { return nil, fs.ErrNotExist },
+	}
+	require.Equal(t, 0, a.run())
+	require.Equal(t, want, stderr.String())
+}
+
 func TestNoRoutableAddressIsRefusedBeforeTheStart(t *testing.T) {
 	a := &app{
 		stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{},

@@ -34,6 +34,9 @@ func (a *app) runBroker(flags *pflag.FlagSet) error {
 	if err != nil {
 		return err
 	}
+	for _, w := range config.UnknownEnv(a.env) {
+		log.Warn("environment variable is unknown", "reason", w)
+	}
 	if warning != "" {
 		log.Warn("advertised address was chosen", "advertise_host", host, "reason", warning)
 	}

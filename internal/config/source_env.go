@@ -32,6 +32,29 @@ func envLayer(env []string) (layer, error) {
 	return l, nil
 }
 
+// UnknownEnv says which variables look like a mistyped setting's: a broker takes no notice of a variable that it does
+// not know, and whoever set one waits for its effect. Only near misses count, since scripts use the prefix too.
+func UnknownEnv(env []string) []string {
+	known := map[string]bool{}
+	for _, s := range settings {
+		for _, name := range s.Env() {
+			known[name] = true
+		}
+	}
+	var warnings []string
+	for _, pair := range env {
+		name, _, _ := strings.Cut(pair, "=")
+		typed, ours := strings.CutPrefix(name, "EASTGUARD_")
+		if !ours || known[name] {
+			continue
+		}
+		if key, ok := nearest(strings.ToLower(typed)); ok {
+			warnings = append(warnings, "the environment's "+printable(name)+" is no setting and has no effect; did you mean EASTGUARD_"+strings.ToUpper(key)+"?")
+		}
+	}
+	return warnings
+}
+
 // foreign tells a variable that is not meant for us: many shells export HOST as the machine's name, which is
 // rarely an address to bind. So a bare HOST counts only when it is an IP address.
 func foreign(name, raw string) bool {
