@@ -22,7 +22,7 @@ func (s *Server) clusterStatus(ctx context.Context, _ wire.ClusterStatusRequest)
 	rate := s.rates.now(now)
 	resp := wire.ClusterStatusResponse{
 		Cluster: s.id.Cluster, Observer: s.id.Node, ObservedMs: now.UnixMilli(),
-		InBytesPerSec: rate.inBytes, OutBytesPerSec: rate.outBytes, InRecordsPerSec: rate.inRecords,
+		InBytesPerSec: rate.inBytes, OutBytesPerSec: rate.outBytes, InRecordsPerSec: rate.inRecords, OutRecordsPerSec: rate.outRecords,
 		Shards: s.shardStatus(), Events: s.events(lastEvents),
 	}
 	for _, n := range s.view().Nodes {
@@ -78,7 +78,8 @@ func (s *Server) nodeStatus(n topology.Node, rate perSecond) wire.NodeStatus {
 	stats := s.store.Stats()
 	st.UptimeMs = time.Since(s.started).Milliseconds()
 	st.DiskTotal, st.DiskUsed = stats.DiskTotal, stats.DiskTotal-stats.DiskFree
-	st.InBytesPerSec, st.OutBytesPerSec, st.InRecordsPerSec = rate.inBytes, rate.outBytes, rate.inRecords
+	st.InBytesPerSec, st.OutBytesPerSec = rate.inBytes, rate.outBytes
+	st.InRecordsPerSec, st.OutRecordsPerSec = rate.inRecords, rate.outRecords
 	st.Connections = s.mux.Stats().Connections
 	st.Segments, st.Leaders = stats.Segments, s.plane.Leads()
 	st.Vnodes, st.OwnsPerMillion = s.cfg.VnodesPerNode, 1_000_000

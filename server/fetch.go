@@ -65,6 +65,9 @@ func (f *fetch) serve() {
 
 func (f *fetch) reply(a *answer) {
 	f.s.rates.out.Add(uint64(a.bytes))
+	for i := range a.Ranges {
+		f.s.rates.outRecords.Add(uint64(max(a.Ranges[i].Next-f.req.Ranges[i].Offset, 0))) // offsets are dense
+	}
 	f.r.Reply(wire.Encode(a.FetchResponse), a.parts...)
 }
 

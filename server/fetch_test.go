@@ -58,6 +58,7 @@ func TestManyRangesInOneFetch(t *testing.T) {
 	}
 	require.Equal(t, base.CodeNotReplica, a.Ranges[3].Code, "one range's error is its own")
 	require.Empty(t, parts[3])
+	require.EqualValues(t, 3, n.rates.outRecords.Value())
 
 	// One range that is worth an answer does not wait for the others.
 	for i := range 3 {

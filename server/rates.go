@@ -40,19 +40,19 @@ func (m *metrics) request(k wire.Kind) {
 // rates turns counters into per-second rates over the last few seconds, computed when somebody asks: an idle broker
 // has no sampler running.
 type rates struct {
-	in, out, inRecords *telemetry.Counter
+	in, out, inRecords, outRecords *telemetry.Counter
 
 	mu   sync.Mutex
 	last [2]sample // older, newer
 }
 
 type sample struct {
-	at                 time.Time
-	in, out, inRecords uint64
+	at                             time.Time
+	in, out, inRecords, outRecords uint64
 }
 
 // perSecond is what rates are asked for.
-type perSecond struct{ inBytes, outBytes, inRecords int64 }
+type perSecond struct{ inBytes, outBytes, inRecords, outRecords int64 }
 
 // rateWindow is the least time between two samples: a rate covers at least it, and at most a little over twice it
 // while somebody keeps asking.
@@ -61,7 +61,7 @@ const rateWindow = 2 * time.Second
 func (r *rates) now(now time.Time) perSecond {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := sample{at: now, in: r.in.Value(), out: r.out.Value(), inRecords: r.inRecords.Value()}
+	s := sample{at: now, in: r.in.Value(), out: r.out.Value(), inRecords: r.inRecords.Value(), outRecords: r.outRecords.Value()}
 	if now.Sub(r.last[1].at) >= rateWindow {
 		r.last[0], r.last[1] = r.last[1], s
 	}
@@ -71,5 +71,5 @@ func (r *rates) now(now time.Time) perSecond {
 		return perSecond{}
 	}
 	rate := func(a, b uint64) int64 { return int64(float64(b-a) / secs) }
-	return perSecond{rate(from.in, s.in), rate(from.out, s.out), rate(from.inRecords, s.inRecords)}
+	return perSecond{rate(from.in, s.in), rate(from.out, s.out), rate(from.inRecords, s.inRecords), rate(from.outRecords, s.outRecords)}
 }

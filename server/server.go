@@ -105,9 +105,10 @@ func New(cfg config.Config, deps Deps) (*Server, error) {
 	s := &Server{
 		cfg: cfg, deps: deps, registry: r, journal: telemetry.NewJournal(0), metrics: newMetrics(r, kinds),
 		rates: rates{
-			in:        r.Counter("eastguard_produced_bytes_total", "Bytes of batches acknowledged to clients."),
-			out:       r.Counter("eastguard_fetched_bytes_total", "Bytes of batches sent to clients."),
-			inRecords: r.Counter("eastguard_append_records_total", "Records acknowledged."),
+			in:         r.Counter("eastguard_produced_bytes_total", "Bytes of batches acknowledged to clients."),
+			out:        r.Counter("eastguard_fetched_bytes_total", "Bytes of batches sent to clients."),
+			inRecords:  r.Counter("eastguard_append_records_total", "Records acknowledged."),
+			outRecords: r.Counter("eastguard_fetched_records_total", "Records of batches sent to clients."),
 		},
 		fatal: make(chan error, 1),
 	}
