@@ -99,6 +99,7 @@ func newActor(p *Plane, ref base.RangeRef) *actor {
 func (a *actor) do(run func(now time.Time)) { a.box.post(event{kind: evRun, run: run}) }
 
 func (a *actor) on(e event) {
+	defer a.panicked()
 	now := time.Now()
 	if a.phase == gone && e.kind == evAppend {
 		// Removed while the event was on its way. A range that comes back has a new actor.
@@ -116,6 +117,15 @@ func (a *actor) on(e event) {
 		a.onTick(now)
 	case evRun:
 		e.run(now)
+	}
+}
+
+// panicked makes a panic in a turn fatal. Whoever posted may be a request that survives it; the range does not: it is half
+// changed, and its mailbox takes events that nobody will handle.
+func (a *actor) panicked() {
+	if cause := recover(); cause != nil {
+		a.plane.fail(base.Errorf(base.CodeInternal, "serve range", "range %s met a bug of the broker: %v", a.ref, cause))
+		panic(cause)
 	}
 }
 

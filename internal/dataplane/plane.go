@@ -62,7 +62,7 @@ type Options struct {
 
 	Logger  *slog.Logger
 	Metrics *telemetry.Registry
-	OnFatal func(error) // metadata contradicts what was acked: the process must stop; called at most once
+	OnFatal func(error) // a range's state cannot be trusted any more: the process must stop; called at most once
 	OnRoll  func(Rolled)
 }
 
@@ -325,8 +325,9 @@ func (p *Plane) roller(run func(ctx context.Context)) bool {
 	return true
 }
 
-// fail reports that metadata contradicts what was acked. The first report counts.
+// fail reports that a range's state cannot be trusted: metadata contradicts what was acked, or a turn ended halfway. The
+// first report counts.
 func (p *Plane) fail(err error) {
-	p.o.Logger.Error("metadata contradicts what was acked", "error", err)
+	p.o.Logger.Error("a range cannot go on", "error", err)
 	p.fatal.Do(func() { p.o.OnFatal(err) })
 }
