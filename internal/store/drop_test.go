@@ -11,7 +11,13 @@ import (
 
 // A segment without a record takes no offset with it: what lies below may be elsewhere, and was not trimmed.
 func TestDropOfAnEmptySegmentTrimsNothing(t *testing.T) {
-	n := start(t, vfs.NewMem(), small())
+	o := small()
+	o.OnEvent = func(e Event) {
+		if e.Kind == EventDropped {
+			t.Errorf("files that are not there were dropped: %+v", e)
+		}
+	}
+	n := start(t, vfs.NewMem(), o)
 	require.NoError(t, n.Start(t.Context()))
 	n.openSegment(specOf(1, 0, 5))
 	wait(t, func(done func(error)) error { return n.Seal(1, 5, base.CauseRecovery, done) })

@@ -92,12 +92,16 @@ func (s *Store) forgetFile(g *segmentLog) {
 }
 
 func (s *Store) unlinkSegment(g *segmentLog) error {
-	path := s.path(g)
+	path, found := s.path(g), false
 	for _, suffix := range []string{segment.LogSuffix, segment.IndexSuffix, segment.TimeSuffix, stateSuffix} {
-		if err := s.o.FS.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := s.o.FS.Remove(path + suffix)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return base.Wrap(base.CodeInternal, opDrop, err)
 		}
+		found = found || err == nil
 	}
-	s.event(Event{Kind: EventDropped, Ref: g.spec.Ref, Segment: g.spec.Segment, Path: path, Bytes: g.bytes})
+	if found { // an empty segment has no files, and its end is no news
+		s.event(Event{Kind: EventDropped, Ref: g.spec.Ref, Segment: g.spec.Segment, Path: path, Bytes: g.bytes})
+	}
 	return nil
 }
