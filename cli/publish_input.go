@@ -100,7 +100,8 @@ func (s *parsedSource) next() (sdk.Record, error) {
 		}
 		r, err := s.parse(text)
 		if err != nil {
-			return r, &inputError{usagef("record %d: %s", s.n, describe(err).Message)}
+			d := describe(err)
+			return r, &inputError{usagef("record %d: %s", s.n, d.Message).WithHint("%s", d.Hint)}
 		}
 		return r, nil
 	}

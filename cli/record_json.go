@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -80,7 +81,8 @@ func (f binaryForm) encode(b []byte) (text term.Text, b64, hexed string) {
 	return term.Text{}, base64.StdEncoding.EncodeToString(b), ""
 }
 
-// inputDocument is what publish --in jsonl takes: any subset of recordDocument.
+// inputDocument is what publish --in jsonl takes: any part of recordDocument that has a value. A missing one would be
+// a tombstone, and a mistyped name is not to delete anything.
 type inputDocument struct {
 	Timestamp json.RawMessage `json:"timestamp"`
 	Key       term.Text       `json:"key"`
@@ -100,7 +102,10 @@ func parseRecordJSON(line []byte, absent sdk.Record) (sdk.Record, error) {
 	var in inputDocument
 	var rec sdk.Record
 	if err := json.Unmarshal(line, &in); err != nil {
-		return rec, usagef("not a JSON record: %v", err)
+		return rec, usagef("not a JSON record: %s", jsonFault(err))
+	}
+	if in.Value == nil && in.ValueB64 == nil && in.ValueHex == nil {
+		return rec, usagef(`the record has no value`).WithHint(`{"key":"k","value":null} is a tombstone; value_b64 and value_hex take bytes`)
 	}
 	var err error
 	if rec.Key, err = pickBytes("key", in.Key, in.KeyB64, in.KeyHex, absent.Key); err != nil {
@@ -124,6 +129,19 @@ func parseRecordJSON(line []byte, absent sdk.Record) (sdk.Record, error) {
 	}
 	rec.Headers, err = parseHeaders(in.Headers)
 	return rec, err
+}
+
+// jsonFault is what is wrong with a document, without the Go types that it was read into.
+func jsonFault(err error) string {
+	var mistyped *json.UnmarshalTypeError
+	if errors.As(err, &mistyped) {
+		what := strings.Trim(mistyped.Field, ".") // the path of a list's element begins with a period
+		if what == "" {
+			what = "it"
+		}
+		return what + " cannot be of type " + mistyped.Value
+	}
+	return err.Error()
 }
 
 // valueText is a JSON string's text; any other JSON value stands for itself, so that {"value":{"a":1}} works.
@@ -193,7 +211,7 @@ func parseHeaders(raw json.RawMessage) ([]sdk.Header, error) {
 		ValueHex *string   `json:"value_hex"`
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, usagef("headers: %v", err)
+		return nil, usagef("headers: %s", jsonFault(err))
 	}
 	headers := make([]sdk.Header, len(list))
 	for i, h := range list {
@@ -210,17 +228,17 @@ func parseHeaders(raw json.RawMessage) ([]sdk.Header, error) {
 func headersOfObject(raw []byte) ([]sdk.Header, error) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if _, err := dec.Token(); err != nil {
-		return nil, usagef("headers: %v", err)
+		return nil, usagef("headers: %s", jsonFault(err))
 	}
 	var headers []sdk.Header
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
-			return nil, usagef("headers: %v", err)
+			return nil, usagef("headers: %s", jsonFault(err))
 		}
 		var value term.Text
 		if err := dec.Decode(&value); err != nil {
-			return nil, usagef("header %v: %v", key, err)
+			return nil, usagef("header %v: %s", key, jsonFault(err))
 		}
 		headers = append(headers, sdk.Header{Key: key.(string), Value: value.Bytes()})
 	}
