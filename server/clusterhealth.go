@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
@@ -32,7 +31,7 @@ func (s *Server) clusterHealth(ctx context.Context, _ wire.ClusterHealthRequest)
 }
 
 func (s *Server) checkNodes(view topology.View) wire.HealthCheck {
-	c := wire.HealthCheck{ID: "EG110", Name: "nodes are alive", Detail: fmt.Sprintf("%d of %d nodes alive", 0, len(view.Nodes))}
+	c := wire.HealthCheck{ID: "EG110", Name: "nodes are alive"}
 	alive := 0
 	for i := range view.Nodes {
 		n := &view.Nodes[i]
@@ -156,23 +155,4 @@ func (s *Server) checkDamage() wire.HealthCheck {
 		c.Result = wire.HealthWarn
 	}
 	return c
-}
-
-// settings lists a topic's effective settings and where each comes from.
-func (s *Server) settings(c base.TopicConfig) []wire.Setting {
-	var defaults base.TopicConfig
-	var list []wire.Setting
-	for _, row := range base.TopicSettings() {
-		v, _ := c.Get(row.Key)
-		d, _ := defaults.Get(row.Key)
-		w := wire.Setting{Key: row.Key, Value: v, Default: d, Source: "topic", Help: row.Help}
-		if v == d {
-			w.Source = "default"
-		}
-		list = append(list, w)
-	}
-	for _, label := range sortedKeys(c.Labels) {
-		list = append(list, wire.Setting{Key: base.LabelPrefix + label, Value: c.Labels[label], Source: "topic"})
-	}
-	return list
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
-// maxInitialRanges bounds what one command can make: more come by splitting.
-const maxInitialRanges = 1024
-
 // createTopic makes a topic. When it answers, every range takes appends: its first segment is durable on its replicas.
 // A retry with the same request id gets the same answer.
 func (s *Server) createTopic(ctx context.Context, req wire.CreateTopicRequest) (wire.CreateTopicResponse, error) {
@@ -89,16 +86,16 @@ func initialSpans(req wire.CreateTopicRequest) ([]keyspace.Span, error) {
 	const op = "create topic"
 	n := max(req.Ranges, 1)
 	if len(req.SplitAt) == 0 {
-		if n > maxInitialRanges || n&(n-1) != 0 {
-			return nil, base.Errorf(base.CodeInvalidArgument, op, "%d ranges: their number must be a power of two, at most %d", req.Ranges, maxInitialRanges)
+		if n > meta.MaxRanges || n&(n-1) != 0 {
+			return nil, base.Errorf(base.CodeInvalidArgument, op, "%d ranges: their number must be a power of two, at most %d", req.Ranges, meta.MaxRanges)
 		}
 		return keyspace.Tile(n), nil
 	}
 	if req.Ranges != 0 && req.Ranges != len(req.SplitAt)+1 {
 		return nil, base.Errorf(base.CodeInvalidArgument, op, "%d split points make %d ranges, not %d", len(req.SplitAt), len(req.SplitAt)+1, req.Ranges)
 	}
-	if len(req.SplitAt) >= maxInitialRanges {
-		return nil, base.Errorf(base.CodeInvalidArgument, op, "%d split points: at most %d ranges can be made at once", len(req.SplitAt), maxInitialRanges)
+	if len(req.SplitAt) >= meta.MaxRanges {
+		return nil, base.Errorf(base.CodeInvalidArgument, op, "%d split points: at most %d ranges can be made at once", len(req.SplitAt), meta.MaxRanges)
 	}
 	spans := make([]keyspace.Span, 0, len(req.SplitAt)+1)
 	rest := keyspace.Full

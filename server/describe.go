@@ -79,6 +79,25 @@ func (s *Server) topicDetail(t *meta.Topic, shard base.ShardID) wire.TopicDetail
 	return d
 }
 
+// settings lists a topic's effective settings and where each comes from.
+func (s *Server) settings(c base.TopicConfig) []wire.Setting {
+	var defaults base.TopicConfig
+	var list []wire.Setting
+	for _, row := range base.TopicSettings() {
+		v, _ := c.Get(row.Key)
+		d, _ := defaults.Get(row.Key)
+		w := wire.Setting{Key: row.Key, Value: v, Default: d, Source: "topic", Help: row.Help}
+		if v == d {
+			w.Source = "default"
+		}
+		list = append(list, w)
+	}
+	for _, label := range sortedKeys(c.Labels) {
+		list = append(list, wire.Setting{Key: base.LabelPrefix + label, Value: c.Labels[label], Source: "topic"})
+	}
+	return list
+}
+
 func (s *Server) topicSummary(t *meta.Topic, shard base.ShardID, leader base.NodeID) wire.TopicSummary {
 	sum := wire.TopicSummary{
 		ID: t.ID, Name: t.Name, Version: t.Version, State: base.StateActive,

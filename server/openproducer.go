@@ -11,16 +11,13 @@ import (
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
-// maxProducerName bounds what a named producer costs in metadata.
-const maxProducerName = 249
-
 // openProducer hands out the next epoch of a named producer. The newer epoch fences the older one in each range where
 // it writes.
 func (s *Server) openProducer(ctx context.Context, req wire.OpenProducerRequest) (wire.OpenProducerResponse, error) {
 	const op = "open producer"
 	switch {
-	case req.Name == "" || len(req.Name) > maxProducerName:
-		return wire.OpenProducerResponse{}, base.Errorf(base.CodeInvalidArgument, op, "a producer's name has 1 to %d bytes, not %d", maxProducerName, len(req.Name))
+	case req.Name == "" || len(req.Name) > meta.MaxProducerName:
+		return wire.OpenProducerResponse{}, base.Errorf(base.CodeInvalidArgument, op, "a producer's name has 1 to %d bytes, not %d", meta.MaxProducerName, len(req.Name))
 	case req.Fence:
 		return wire.OpenProducerResponse{}, base.Errorf(base.CodeInvalidArgument, op, "fencing every range at once is not offered by this version").
 			WithHint("open without it: the new epoch fences the old one in each range where it writes")

@@ -10,10 +10,10 @@ import (
 
 // MaxProducers is how many named producers a topic remembers; the one that was opened longest ago goes first. Its
 // name, opened again, gets a new id, which is safe: nothing of the old id is mistaken for the new one's.
-const (
-	MaxProducers    = 4096
-	maxProducerName = 256
-)
+const MaxProducers = 4096
+
+// MaxProducerName is how many bytes a producer's name may have.
+const MaxProducerName = 256
 
 func (a *applier) openProducer(cmd *OpenProducer) Result {
 	const op = "open producer"
@@ -22,8 +22,8 @@ func (a *applier) openProducer(cmd *OpenProducer) Result {
 	switch {
 	case err != nil:
 		return refuse(err)
-	case cmd.Name == "" || len(cmd.Name) > maxProducerName:
-		return refuse(base.Errorf(base.CodeInvalidArgument, op, "a producer's name must have 1 to %d bytes", maxProducerName))
+	case cmd.Name == "" || len(cmd.Name) > MaxProducerName:
+		return refuse(base.Errorf(base.CodeInvalidArgument, op, "a producer's name must have 1 to %d bytes", MaxProducerName))
 	case cmd.ID < 0:
 		return refuse(base.Errorf(base.CodeInvalidArgument, op, "producer id %d is negative", cmd.ID))
 	}
