@@ -26,6 +26,18 @@ type place struct {
 // file: [base, Extent().End).
 func (f *File) Read(dst []Piece, off, limit int64, maxBytes int, span *keyspace.Span) ([]Piece, Found, error) {
 	v := f.view.Load()
+	pieces, found, err := f.read(v, dst, off, limit, maxBytes, span)
+	if err != nil && f.cutSince(v) {
+		return f.read(f.view.Load(), dst, off, limit, maxBytes, span)
+	}
+	return pieces, found, err
+}
+
+// cutSince reports whether a seal has cut the file since v was current. Then the bytes behind the cut may be gone, which is
+// no damage: no limit that a reader was given lies there.
+func (f *File) cutSince(v *view) bool { return f.view.Load().Pos < v.Pos }
+
+func (f *File) read(v *view, dst []Piece, off, limit int64, maxBytes int, span *keyspace.Span) ([]Piece, Found, error) {
 	first, err := f.locate(v, off)
 	if err != nil {
 		return dst, Found{}, err
@@ -141,6 +153,14 @@ func (f *File) locate(v *view, off int64) (place, error) {
 // FirstAtOrAfter finds the first batch below limit whose MaxTimestamp is at least ms.
 func (f *File) FirstAtOrAfter(ms, limit int64) (base, maxTimestamp int64, ok bool, err error) {
 	v := f.view.Load()
+	base, maxTimestamp, ok, err = f.firstAtOrAfter(v, ms, limit)
+	if err != nil && f.cutSince(v) {
+		return f.firstAtOrAfter(f.view.Load(), ms, limit)
+	}
+	return base, maxTimestamp, ok, err
+}
+
+func (f *File) firstAtOrAfter(v *view, ms, limit int64) (base, maxTimestamp int64, ok bool, err error) {
 	t := v.x.timeOf(ms)
 	if t == nil {
 		return 0, 0, false, nil
