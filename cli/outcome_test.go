@@ -96,6 +96,25 @@ type adminOnly struct {
 func (c adminOnly) Admin() Admin { return c.admin }
 func (c adminOnly) Close() error { return nil }
 
+func TestARecordThatTimeRanOutFor(t *testing.T) {
+	over, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	closed := errorf(sdk.CodeShuttingDown, "the producer is closed").WithOutcome(sdk.OutcomeUnknown)
+	r := describe(closedEarly(over, closed))
+	if r.Code != "TIMEOUT" || r.Exit != ExitUnknownOutcome || r.Outcome != "unknown" || !strings.Contains(r.Hint, "look before") {
+		t.Errorf("%+v", r)
+	}
+	if err := closedEarly(over, closed.WithOutcome(sdk.OutcomeNotApplied)); err != nil {
+		t.Errorf("nothing left open: %v", err)
+	}
+	if err := closedEarly(t.Context(), closed); err != error(closed) {
+		t.Errorf("in time: %v", err)
+	}
+	if err := closedEarly(over, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // Of several things done, some may have been and some not: neither the whole nor its worst part is "not applied".
 func TestPartialOutcome(t *testing.T) {
 	fail := func(_ int, r sdk.Record) error {

@@ -191,13 +191,26 @@ func (b *bulk) conclude(ctx context.Context, client publishClient, took time.Dur
 	}
 	switch {
 	case err != nil:
-		return mostTelling(first, b.cutShort(err))
+		return mostTelling(closedEarly(ctx, first), b.cutShort(err))
 	case failed == 0:
 		return nil
 	case b.goOn:
 		return someFailed(failed, failed+b.acked, first, unknown(first))
 	}
 	return b.suggestTopic(ctx, client.Admin(), b.topic, first)
+}
+
+// closedEarly tells why records failed over which the producer was closed, once the time was up: that it is closed is
+// how, and nothing that anyone could mend.
+func closedEarly(ctx context.Context, first error) error {
+	if first == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) || sdk.CodeOf(first) != sdk.CodeShuttingDown {
+		return first
+	}
+	if !unknown(first) {
+		return nil // the time itself is the better reason
+	}
+	return errorf(sdk.CodeTimeout, "the time was up before every record was answered").WithOutcome(sdk.OutcomeUnknown).
+		WithHint("those counted as failures may be stored or not: look before you send them again")
 }
 
 // cutShort is the error of an input that --timeout ended: the brokers did answer, and what was acked is stored.
