@@ -60,21 +60,27 @@ func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 	if a.phase == interrupted {
 		rest.cause = base.CauseRecovery
 	}
-	if l := a.lead; l != nil {
+	switch l := a.lead; {
+	case l == nil:
+	case asg.Prev == l.seg:
 		if err := l.replica.Sealed(asg.Base); err != nil {
 			a.plane.fail(err)
 			c.failed(err)
 			return
 		}
 		a.settle(now)
+		tail, rest = l.replayable(), l.rest(asg.Base)
+	case l.replica.State() != replica.Sealed:
+		// Others led in between, and where they began is not known here: nothing is answered before it is.
+		c.failed(base.Errorf(base.CodeBehind, opAssign, "the end of segment %s is not known here yet", l.seg))
+		return
+	default: // what was above its end comes again from the producers, behind what they wrote elsewhere since
+		moved := base.Errorf(base.CodeSegmentMoved, opAppend, "range %s goes on in segment %s", a.ref, asg.Segment).
+			WithRedirect(base.Redirect{Node: asg.Leader().Node})
 		for _, b := range l.replica.Tail() {
-			if b.done != nil || len(b.twins) > 0 { // else nobody waits: it was answered as unknown, and may be either
-				tail = append(tail, b.replayable())
-			}
+			b.answer(AppendResult{}, moved)
 		}
-		l.state.Commit(asg.Base)
-		l.state.Rollback(asg.Base)
-		rest = resting{lastMs: l.lastMs, cause: l.replica.Cause(), state: l.state}
+		rest.lastMs = l.lastMs
 	}
 	a.plane.adopted(a)
 	a.current, a.lead, a.rest = asg, nil, rest
@@ -91,6 +97,24 @@ func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 	default:
 		a.openSegment()
 	}
+}
+
+// replayable is the tail of a sealed leader for its successor, less what nobody waits for: that was answered as unknown,
+// and may be either.
+func (l *lead) replayable() (tail []*batch) {
+	for _, b := range l.replica.Tail() {
+		if b.done != nil || len(b.twins) > 0 {
+			tail = append(tail, b.replayable())
+		}
+	}
+	return tail
+}
+
+// rest is what a leader sealed at end leaves to its successor.
+func (l *lead) rest(end int64) resting {
+	l.state.Commit(end)
+	l.state.Rollback(end)
+	return resting{lastMs: l.lastMs, cause: l.replica.Cause(), state: l.state}
 }
 
 // requeue puts the tail of a sealed segment before everything that waits. It is counted like the rest, but not
