@@ -70,16 +70,10 @@ func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 		}
 		a.settle(now)
 		tail, rest = l.replayable(), l.rest(asg.Base)
-	case l.replica.State() != replica.Sealed:
-		// Others led in between, and where they began is not known here: nothing is answered before it is.
-		c.failed(base.Errorf(base.CodeBehind, opAssign, "the end of segment %s is not known here yet", l.seg))
-		return
-	default: // what was above its end comes again from the producers, behind what they wrote elsewhere since
-		moved := base.Errorf(base.CodeSegmentMoved, opAppend, "range %s goes on in segment %s", a.ref, asg.Segment).
-			WithRedirect(base.Redirect{Node: asg.Leader().Node})
-		for _, b := range l.replica.Tail() {
-			b.answer(AppendResult{}, moved)
-		}
+	case c == nil:
+		return // the orders that follow this answer of a roll say first where ours ended
+	default:
+		l.overtaken(a.ref, asg.Leader())
 		rest.lastMs = l.lastMs
 	}
 	a.plane.adopted(a)
@@ -108,6 +102,19 @@ func (l *lead) replayable() (tail []*batch) {
 		}
 	}
 	return tail
+}
+
+// overtaken answers the tail of a leader that others have led after: it comes again from the producers, behind what they
+// wrote elsewhere since. Where this segment ended without anybody telling, what became of it is unknown.
+func (l *lead) overtaken(ref base.RangeRef, leader base.Replica) {
+	err := base.Errorf(base.CodeSegmentMoved, opAppend, "range %s has gone on without segment %s", ref, l.seg).
+		WithRedirect(base.Redirect{Node: leader.Node})
+	if l.replica.State() != replica.Sealed {
+		err = err.WithOutcome(base.Unknown)
+	}
+	for _, b := range l.replica.Tail() {
+		b.answer(AppendResult{}, err)
+	}
 }
 
 // rest is what a leader sealed at end leaves to its successor.
