@@ -66,6 +66,7 @@ func Dial(ctx context.Context, addr string, o ClientOptions) (*Conn, error) {
 		_ = nc.Close()
 		return nil, dialError(ctx, addr, err)
 	}
+	in.trust = answerTrust
 	return newConn(nc, in, addr, hello, o), nil
 }
 

@@ -74,3 +74,17 @@ func FuzzFrameReader(f *testing.F) {
 		}
 	})
 }
+
+// A whole fetch of the default size comes in one allocation; from a stranger as much needs two, the first of them small.
+func TestAnswersAreReadIntoOneAllocation(t *testing.T) {
+	h := wire.FrameHeader{Version: wire.Version, Kind: wire.KindFetch, PayloadLen: 8 << 20}
+	for limit, want := range map[int][]int{trust: {trust, 8<<20 - trust}, answerTrust: {8 << 20}} {
+		f := newFrameReader(bytes.NewReader(make([]byte, 8<<20)))
+		f.trust = limit
+		var asked []int
+		_, payload, err := f.body(h, func(n int) bool { asked = append(asked, n); return true })
+		require.NoError(t, err)
+		require.Len(t, payload, 8<<20)
+		require.Equal(t, want, asked)
+	}
+}
