@@ -20,6 +20,7 @@ type Seen struct {
 	ID       base.NodeID
 	Disk     base.DiskID
 	Boot     uint64
+	Rename   uint32 // a start that was buried by mistake lives on under the next one
 	Instance base.UUID
 	Address  string
 	Rack     string
@@ -32,6 +33,7 @@ type Seen struct {
 type Moved struct {
 	ID       base.NodeID
 	Boot     uint64
+	Rename   uint32
 	Liveness Liveness
 }
 
@@ -75,7 +77,7 @@ func Reduce(v View, e Event) View {
 
 func (v View) seen(s *Seen) View {
 	next := Node{
-		ID: s.ID, Disk: s.Disk, Boot: s.Boot, Instance: s.Instance, Address: s.Address, Rack: s.Rack,
+		ID: s.ID, Disk: s.Disk, Boot: s.Boot, Rename: s.Rename, Instance: s.Instance, Address: s.Address, Rack: s.Rack,
 		Labels: maps.Clone(s.Labels), Version: s.Version, Liveness: Alive, Admitted: s.Admitted,
 	}
 	i, known := v.search(s.ID)
@@ -85,12 +87,14 @@ func (v View) seen(s *Seen) View {
 		return v
 	}
 	return v.change(s.ID, func(n *Node) bool {
-		if s.Boot < n.Boot || s.Boot == n.Boot && n.same(&next) {
+		if s.Boot < n.Boot || s.Boot == n.Boot && (s.Rename < n.Rename || s.Rename == n.Rename && n.same(&next)) {
 			return false
 		}
 		next.Standing = n.Standing
 		if s.Boot == n.Boot { // the same start, described anew: what was measured and heard of it stands
-			next.Liveness = n.Liveness
+			if s.Rename == n.Rename {
+				next.Liveness = n.Liveness
+			}
 			next.Slow, next.Full, next.DiskFree, next.DiskTotal = n.Slow, n.Full, n.DiskFree, n.DiskTotal
 			next.Segments, next.Leading, next.BytesInSec = n.Segments, n.Leading, n.BytesInSec
 		}
@@ -107,9 +111,9 @@ func (n *Node) same(o *Node) bool {
 
 func (n *Node) move(m *Moved) bool {
 	switch {
-	case m.Boot != n.Boot, m.Liveness == n.Liveness:
+	case m.Boot != n.Boot, m.Rename != n.Rename, m.Liveness == n.Liveness:
 		return false
-	case n.Liveness >= Dead && m.Liveness < n.Liveness: // dead is final for a start
+	case n.Liveness >= Dead && m.Liveness < n.Liveness: // dead is final for a life
 		return false
 	}
 	n.Liveness = m.Liveness

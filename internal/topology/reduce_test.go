@@ -35,6 +35,8 @@ func TestReduce(t *testing.T) {
 		"suspected and cleared":          {[]Event{seen("n1", 1), moved("n1", 1, Suspect), moved("n1", 1, Alive)}, Node{Boot: 1, Liveness: Alive}, ""},
 		"dead is final for a start":      {[]Event{seen("n1", 1), moved("n1", 1, Dead), moved("n1", 1, Alive)}, Node{Boot: 1, Liveness: Dead}, "dead"},
 		"but the next start lives":       {[]Event{seen("n1", 1), moved("n1", 1, Dead), seen("n1", 2)}, Node{Boot: 2, Liveness: Alive}, ""},
+		"but a rename lives":             {[]Event{seen("n1", 1), moved("n1", 1, Dead), {Seen: &Seen{ID: "n1", Boot: 1, Rename: 1, Admitted: true}}}, Node{Boot: 1, Liveness: Alive}, ""},
+		"a word on an older name":        {[]Event{{Seen: &Seen{ID: "n1", Boot: 1, Rename: 1, Admitted: true}}, moved("n1", 1, Dead), seen("n1", 1)}, Node{Boot: 1, Liveness: Alive}, ""},
 		"dead, described again":          {[]Event{seen("n1", 1), moved("n1", 1, Dead), seen("n1", 1)}, Node{Boot: 1, Liveness: Dead}, "dead"},
 		"a word on an older start":       {[]Event{seen("n1", 2), moved("n1", 1, Dead)}, Node{Boot: 2, Liveness: Alive}, ""},
 		"an older description":           {[]Event{seen("n1", 2), seen("n1", 1)}, Node{Boot: 2, Liveness: Alive}, ""},

@@ -65,6 +65,7 @@ type Node struct {
 	ID         base.NodeID
 	Disk       base.DiskID
 	Boot       uint64    // counts its starts
+	Rename     uint32    // counts how often this start came back after it had been buried
 	Instance   base.UUID // of the process
 	Address    string    // host:port of its client port
 	Rack       string
