@@ -47,7 +47,7 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, cl.Close()) }()
 	for _, opts := range [][]ClientOption{
-		{WithSeeds("")}, {WithDialTimeout(0)}, {WithRequestTimeout(-1)}, {WithSeeds("a:b:c")},
+		{WithSeeds("")}, {WithDialTimeout(0)}, {WithRequestTimeout(-1)}, {WithSeeds("a:b:c")}, {WithSeeds("a:22x")}, {WithSeeds("a:65536")}, {WithSeeds("a:0")},
 	} {
 		_, err := NewClient(opts...)
 		require.ErrorIs(t, err, CodeInvalidArgument)

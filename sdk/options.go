@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -125,6 +126,9 @@ func withDefaultPort(s string) (string, error) {
 	host, p, err := net.SplitHostPort(s)
 	if err != nil || host == "" || p == "" {
 		return "", base.Errorf(base.CodeInvalidArgument, "parse seed", "%q is not host:port", s)
+	}
+	if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
+		return "", base.Errorf(base.CodeInvalidArgument, "parse seed", "%q is not host:port: the port is a number from 1 to 65535", s)
 	}
 	return net.JoinHostPort(host, p), nil
 }
