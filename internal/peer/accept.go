@@ -1,0 +1,166 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// maxGreeting is how many connections of one lane may be within their handshake; more wait.
+const maxGreeting = 64
+
+// accept is the goroutine of one lane's listener.
+func (h *Host) accept(ctx context.Context, l net.Listener, tag Tag) error {
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	slots := make(chan struct{}, maxGreeting)
+	for {
+		nc, err := l.Accept()
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				_ = nc.Close()
+			}
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case err != nil:
+			h.o.Logger.Warn("accept failed", "tag", tag.String(), "error", err)
+			h.rest(ctx)
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			_ = nc.Close()
+			return nil
+		}
+		started := h.tasks.Go("greet", func(ctx context.Context) error {
+			defer func() { <-slots }()
+			h.receive(ctx, nc, tag)
+			return nil
+		})
+		if !started {
+			_ = nc.Close()
+			return nil
+		}
+	}
+}
+
+// rest lets a moment pass after a listener's error.
+func (h *Host) rest(ctx context.Context) {
+	select {
+	case <-time.After(h.o.RetryFirst):
+	case <-ctx.Done():
+	}
+}
+
+// receive is the acceptor's side of the handshake.
+func (h *Host) receive(ctx context.Context, nc net.Conn, tag Tag) {
+	ctx, cancel := context.WithTimeout(ctx, h.o.DialTimeout)
+	defer cancel()
+	life := &lifeReader{nc: nc, host: h}
+	in := newFrameReader(life)
+	var theirs Hello
+	err := within(ctx, nc, func() error {
+		f, err := in.next(maxHello)
+		if err == nil {
+			theirs, err = decodeHello(f)
+		}
+		return err
+	})
+	if err == nil {
+		h.met(theirs)
+		err = h.admit(theirs, tag, nc, life, in)
+	}
+	if err != nil {
+		h.turnAway(nc, err)
+		h.o.Logger.Debug("peer turned away", "node", theirs.Node, "tag", tag.String(), "remote", nc.RemoteAddr().String(), "error", err)
+	}
+}
+
+// turnAway answers a hello with the reason for refusing it.
+func (h *Host) turnAway(nc net.Conn, reason error) {
+	m := wire.ErrorFrom(reason)
+	m.Node = h.o.Node
+	f := frame{kind: kindHello, flags: flagResponse | flagError, id: 1, body: wire.Encode(m)}
+	_ = nc.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = nc.Write(append(f.appendHeader(nil), f.body...)) // it is closed in any case
+	_ = nc.Close()
+}
+
+// admit installs a connection that a peer has dialled, or says why not. The answer to the hello is the first frame in
+// its outbox.
+func (h *Host) admit(theirs Hello, tag Tag, nc net.Conn, life *lifeReader, in *frameReader) error {
+	if e := h.suits(theirs); e != nil {
+		return e
+	}
+	if theirs.To != "" && theirs.To != h.o.Node {
+		return base.Errorf(base.CodeNodeNotFound, "meet peer", "node %s answers where %s was expected", h.o.Node, theirs.To)
+	}
+	mine := h.hello(theirs.Node)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return shuttingDown("meet peer")
+	}
+	p, err := h.peerLocked(theirs.Node)
+	if err != nil {
+		return err
+	}
+	l := p.lanes[mainLane]
+	if tag == TagBulk {
+		l = p.lanes[bulkLane]
+	}
+	if err := h.judgeLocked(l, theirs); err != nil {
+		h.dropIfIdleLocked(p)
+		return err
+	}
+	c := newConn(h, l, theirs, mine.Cluster, nc, life, in)
+	_ = c.out.push(frame{kind: kindHello, flags: flagResponse, id: 1, body: wire.Encode(mine)}, true) // it is new and open
+	h.installLocked(l, c)
+	return nil
+}
+
+// judgeLocked decides whether a peer's connection may take its lane.
+func (h *Host) judgeLocked(l *lane, theirs Hello) error {
+	const op = "meet peer"
+	if known := l.peer.processLocked(h.o.LostAfter); known != nil && known.Instance != theirs.Instance {
+		if theirs.Boot <= known.Boot {
+			return base.Errorf(base.CodeFenced, op, "another process of node %s, start %d, is connected", theirs.Node, known.Boot).
+				WithHint("each node needs a data directory, or at least a node_id, of its own")
+		}
+		// A later start of the same node: what is there belongs to a process that is gone without a farewell.
+		for _, other := range l.peer.lanes {
+			if other.conn != nil && other != l {
+				other.conn.fail(base.Errorf(base.CodeUnreachable, "", "the node has started anew"))
+			}
+		}
+		return nil
+	}
+	if theirs.Node < h.o.Node {
+		return nil // the lower id decides, and does not dial while it has a connection
+	}
+	switch {
+	case l.conn != nil && l.conn.silence() <= 2*h.o.PingAfter:
+		l.conn.ping() // should it be dead after all, the next attempt will find it silent
+		return base.Errorf(base.CodePreconditionFailed, op, "nodes %s and %s are connected already", theirs.Node, h.o.Node)
+	case l.conn == nil && l.dialing:
+		return base.Errorf(base.CodePreconditionFailed, op, "node %s is dialling %s at this moment", h.o.Node, theirs.Node)
+	}
+	return nil
+}
+
+// processLocked is the process of the peer that a live connection leads to, nil without one.
+func (p *peer) processLocked(lost time.Duration) *Hello {
+	for _, l := range p.lanes {
+		if l.conn != nil && l.conn.silence() < lost {
+			return &l.conn.theirs
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package peer
+
+import (
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+)
+
+// Options are the settings of a Host; zero fields with a default in their comment get it.
+type Options struct {
+	Node     base.NodeID
+	Boot     uint64
+	Instance base.UUID      // of this process
+	Cluster  base.ClusterID // zero while there is none; see SetCluster
+
+	Listen  func(Tag) net.Listener                   // where TagMain and TagBulk arrive: Demux.Listener
+	Resolve func(base.NodeID) (addr string, ok bool) // the address book; asked before every attempt, must not block
+	Dial    Dialer                                   // DialTCP
+	Logger  *slog.Logger                             // none
+	OnTwin  func(Twin)                               // another process runs as this node; must not block. none
+
+	PingAfter   time.Duration // of silence. 100 ms
+	LostAfter   time.Duration // of silence: unreachable. 500 ms
+	CutAfter    time.Duration // of silence: the connection is closed and dialled again. 5 s
+	BulkIdle    time.Duration // after which a bulk lane is closed. 30 s
+	DialTimeout time.Duration // of one attempt, hello included. 2 s
+	RetryFirst  time.Duration // the first pause before a redial is up to this, doubling. 50 ms
+	RetryMost   time.Duration // up to this. 1 s
+
+	MaxPeers      int   // nodes connected or kept. 1,024
+	MaxInFlight   int   // requests of one connection that wait for this node's answer; beyond it they are answered busy. 4,096
+	InFlightBytes int64 // the same in bytes of messages. 64 MiB
+	QueueBytes    int64 // frames of one connection that the kernel has not taken; beyond it calls fail with CodeBusy. 64 MiB
+}
+
+func (o Options) withDefaults() Options {
+	if o.Dial == nil {
+		o.Dial = DialTCP
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.OnTwin == nil {
+		o.OnTwin = func(Twin) {}
+	}
+	orDefault(&o.PingAfter, 100*time.Millisecond)
+	orDefault(&o.LostAfter, 500*time.Millisecond)
+	orDefault(&o.CutAfter, 5*time.Second)
+	orDefault(&o.BulkIdle, 30*time.Second)
+	orDefault(&o.DialTimeout, 2*time.Second)
+	orDefault(&o.RetryFirst, 50*time.Millisecond)
+	orDefault(&o.RetryMost, time.Second)
+	orDefault(&o.MaxPeers, 1024)
+	orDefault(&o.MaxInFlight, 4096)
+	orDefault(&o.InFlightBytes, 64<<20)
+	orDefault(&o.QueueBytes, 64<<20)
+	return o
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
