@@ -36,6 +36,8 @@ type Consumer struct {
 	queued  int64     // bytes of all chunks
 	fetches []*fetch  // on the way
 	errs    []error   // for Poll to return
+	lent    *cursor   // whose messages the last Poll returned; nil once a seek has made them stale
+	left    []leftover
 	closed  bool
 	started bool // ready is closed
 }
@@ -133,6 +135,7 @@ func (k *Consumer) setPaused(topic string, ranges []RangeID, paused bool) {
 			cur.enqueueLocked()
 		}
 	}
+	signal(k.news) // what was given back may be returned again
 	k.nudge()
 }
 
@@ -150,6 +153,7 @@ func (k *Consumer) Seek(p Position) error {
 	if cur == nil {
 		return base.Errorf(base.CodeRangeNotFound, "seek", "range %s of topic %s is not read by this consumer", p.Range, p.Topic)
 	}
+	k.dropLeftLocked(cur)
 	cur.seekLocked(p.Offset)
 	k.nudge()
 	return nil

@@ -435,3 +435,58 @@ func TestRecordsGivesBackWhatWasNotTaken(t *testing.T) {
 		require.NoError(t, k.Close())
 	})
 }
+
+func TestASeekDropsWhatRecordsGaveBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		c.addTopic("orders", 1)
+		fill(t, cl, "orders", 0, 10)
+		k, err := cl.NewConsumer(WithTopics("orders"))
+		require.NoError(t, err)
+		for _, err := range k.Records(t.Context()) {
+			require.NoError(t, err)
+			break
+		}
+		require.NoError(t, k.Seek(Position{"orders", 1, 7}))
+		requireValues(t, collect(t, k, 3), 7)
+		require.NoError(t, k.Seek(Position{"orders", 1, 5}))
+		for m, err := range k.Records(t.Context()) { // the other way round: a seek before the break
+			require.NoError(t, err)
+			if m.Offset == 7 {
+				require.NoError(t, k.Seek(Position{"orders", 1, 2}))
+				break
+			}
+		}
+		requireValues(t, collect(t, k, 8), 2)
+		require.NoError(t, k.Close())
+	})
+}
+
+func TestPauseKeepsBackWhatRecordsGaveBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		c.addTopic("orders", 1)
+		fill(t, cl, "orders", 0, 10)
+		k, err := cl.NewConsumer(WithTopics("orders"), WithStop(StopAtEnd()))
+		require.NoError(t, err)
+		for _, err := range k.Records(t.Context()) {
+			require.NoError(t, err)
+			break
+		}
+		k.Pause("orders")
+		requireNothing(t, k)
+		k.Resume("orders")
+		requireValues(t, collect(t, k, 9), 1)
+		_, err = k.Poll(t.Context())
+		require.ErrorIs(t, err, io.EOF)
+		require.NoError(t, k.Close())
+	})
+}
+
+// requireNothing polls for a second and gets neither messages nor an end.
+func requireNothing(t *testing.T, k *Consumer) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	ms, err := k.Poll(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Empty(t, ms)
+}

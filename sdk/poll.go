@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -24,8 +25,12 @@ type polling struct {
 	head   header.Header
 	want   int64 // offset of the next record
 	reader *record.Reader
+}
 
-	left []Message // given back by Records
+// leftover is messages of one range that Records was handed and did not yield.
+type leftover struct {
+	cur      *cursor
+	messages []Message
 }
 
 // Poll returns the next messages of one range, at least one and at most WithMaxPollRecords. It waits for them until
@@ -41,14 +46,20 @@ func (k *Consumer) Poll(ctx context.Context) ([]Message, error) {
 		return nil, contextError(ctx, "poll", base.NotApplied)
 	}
 	defer func() { k.turn <- struct{}{} }()
-	if left := k.poll.left; len(left) > 0 {
-		k.poll.left = nil
-		return left, nil
-	}
 	for {
+		if left := k.takeLeft(); len(left) > 0 {
+			return left, nil
+		}
 		if k.poll.cur == nil {
-			if err := k.nextChunk(ctx); err != nil {
+			found, err := k.takeChunk()
+			if err == nil && !found {
+				err = k.waitForNews(ctx)
+			}
+			if err != nil {
 				return nil, err
+			}
+			if !found {
+				continue
 			}
 		}
 		messages, err := k.decode()
@@ -61,25 +72,44 @@ func (k *Consumer) Poll(ctx context.Context) ([]Message, error) {
 	}
 }
 
-// giveBack keeps messages for the next Poll.
+// giveBack keeps messages that the last Poll returned for the next one, unless a seek has made them stale.
 func (k *Consumer) giveBack(messages []Message) {
-	<-k.turn
-	k.poll.left = messages
-	k.turn <- struct{}{}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.lent != nil && len(messages) > 0 {
+		k.left = append(k.left, leftover{k.lent, messages})
+	}
 }
 
-// nextChunk waits for fetched data.
-func (k *Consumer) nextChunk(ctx context.Context) error {
-	for {
-		found, err := k.takeChunk()
-		if found || err != nil {
-			return err
+// takeLeft takes what was given back: it comes before everything else of its range.
+func (k *Consumer) takeLeft() []Message {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, l := range k.left {
+		if !l.cur.paused && !k.closed {
+			k.left = slices.Delete(k.left, i, i+1)
+			k.lent = l.cur
+			return l.messages
 		}
-		select {
-		case <-k.news:
-		case <-ctx.Done():
-			return contextError(ctx, "poll", base.NotApplied)
-		}
+	}
+	return nil
+}
+
+// dropLeftLocked forgets what was given back of a range, or still may be.
+func (k *Consumer) dropLeftLocked(cur *cursor) {
+	if k.lent == cur {
+		k.lent = nil
+	}
+	k.left = slices.DeleteFunc(k.left, func(l leftover) bool { return l.cur == cur })
+}
+
+// waitForNews waits for something to be fetched, or to be said.
+func (k *Consumer) waitForNews(ctx context.Context) error {
+	select {
+	case <-k.news:
+		return nil
+	case <-ctx.Done():
+		return contextError(ctx, "poll", base.NotApplied)
 	}
 }
 
@@ -116,6 +146,9 @@ func (k *Consumer) takeChunk() (bool, error) {
 // restLocked is what there is to say when there is nothing to read: that the end is reached, or that nothing will
 // come because every range has failed.
 func (k *Consumer) restLocked() error {
+	if len(k.left) > 0 {
+		return nil // of ranges that are paused
+	}
 	for _, t := range k.topics {
 		if !t.started {
 			return nil
@@ -182,6 +215,7 @@ func (k *Consumer) decode() ([]Message, error) {
 		cur.epoch = d.epoch
 	}
 	cur.pos = max(cur.pos, p.want)
+	k.lent = cur
 	if err != nil {
 		k.releaseLocked(p)
 		cur.failLocked(cur.corrupt(err))
