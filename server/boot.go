@@ -32,11 +32,11 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	s.started = time.Now()
 	for _, step := range []func(context.Context) error{
+		s.bind,         // the port is ours, before anything is made or replayed; nothing is accepted yet
 		s.takeIdentity, // who we are, and that no other process is; the start is counted
 		s.openStore,    // the log is replayed: what was acked is readable
 		s.fence,        // nothing of an earlier start is ever acked again, before anybody can ask
 		s.openShards,   // metadata, and with no peers its leadership
-		s.bind,         // the port is ours and its number known, but nothing is accepted yet
 		s.join,         // bootstrap once, or resume; the root admits this start
 		s.startPlane,   // ready to be told what to lead
 		s.startCoord,   // the coordinators tell it: topics open, interrupted segments are sealed
@@ -141,8 +141,8 @@ func (s *Server) openShards(ctx context.Context) error {
 	return host.Start(ctx)
 }
 
-// bind takes the client port. Its number goes into the node's registration, so it must be known before that; accepting
-// begins with the last step.
+// bind takes the client port. It is first, because a port that is taken should be told before an empty directory is
+// filled or a large log replayed; its number goes into the node's registration. Accepting begins with the last step.
 func (s *Server) bind(context.Context) error {
 	addr := s.cfg.ClientAddress()
 	l, err := s.deps.Listen("tcp", addr)

@@ -51,6 +51,9 @@ func TestStartRefusals(t *testing.T) {
 		port := l.Addr().(*net.TCPAddr).Port
 		e := refused(t, mem, func(c *config.Config) { c.ClientPort = port })
 		require.Contains(t, e.Error(), "in use")
+		made, err := mem.ReadDir("/")
+		require.NoError(t, err)
+		require.Empty(t, made, "it was told before anything was created")
 		start(t, mem) // and it left nothing behind that would keep the next start from succeeding
 	})
 	t.Run("two brokers on one directory", func(t *testing.T) {
