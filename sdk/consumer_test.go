@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -477,6 +479,39 @@ func TestPauseKeepsBackWhatRecordsGaveBack(t *testing.T) {
 		requireValues(t, collect(t, k, 9), 1)
 		_, err = k.Poll(t.Context())
 		require.ErrorIs(t, err, io.EOF)
+		require.NoError(t, k.Close())
+	})
+}
+
+func TestConsumerSeeksWhileItPolls(t *testing.T) {
+	inRealTime(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		c.addTopic("orders", 1)
+		fill(t, cl, "orders", 0, 100, WithMaxBatchRecords(1))
+		k, err := cl.NewConsumer(WithTopics("orders"), WithMaxPollRecords(1))
+		require.NoError(t, err)
+		require.NoError(t, k.Ready(t.Context()))
+		seeking := make(chan struct{})
+		done := make(chan struct{})
+		go func() {
+			defer close(seeking)
+			for i := int64(0); ; i++ {
+				select {
+				case <-done:
+					return
+				default:
+					assert.NoError(t, k.Seek(Position{"orders", 1, i % 50}))
+					runtime.Gosched()
+				}
+			}
+		}()
+		for range 300 {
+			_, err := k.Poll(t.Context())
+			require.NoError(t, err)
+		}
+		close(done)
+		<-seeking
+		require.NoError(t, k.Seek(Position{"orders", 1, 90}))
+		requireValues(t, collect(t, k, 10), 90)
 		require.NoError(t, k.Close())
 	})
 }

@@ -197,12 +197,10 @@ func (k *Consumer) takeErrorLocked() error {
 // fetched can lie before the start or behind the stop, or a seek may have made it stale.
 func (k *Consumer) decode() ([]Message, error) {
 	p := &k.poll
-	stale, stop := k.stateOf(p)
-	if stale {
-		k.release(p)
+	d, ok := k.beginDecoding(p)
+	if !ok {
 		return nil, nil
 	}
-	d := decoding{k: k, p: p, stop: stop}
 	more, err := d.run()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -236,16 +234,16 @@ func (k *Consumer) lastOrNone(messages []Message) error {
 	return k.takeErrorLocked()
 }
 
-func (k *Consumer) stateOf(p *polling) (stale bool, stop int64) {
+// beginDecoding looks at what others may change while the lock is free. A chunk that is not to be decoded is let go of.
+func (k *Consumer) beginDecoding(p *polling) (decoding, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return p.cur.gen != p.gen, p.cur.stopAt
-}
-
-func (k *Consumer) release(p *polling) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.releaseLocked(p)
+	cur := p.cur
+	if cur.gen != p.gen {
+		k.releaseLocked(p)
+		return decoding{}, false
+	}
+	return decoding{k: k, p: p, stop: cur.stopAt, epoch: cur.epoch}, true
 }
 
 // releaseLocked lets go of the chunk; the room it leaves may start a fetch.
@@ -261,7 +259,7 @@ type decoding struct {
 	k        *Consumer
 	p        *polling
 	stop     int64
-	epoch    base.Epoch
+	epoch    base.Epoch // of the last batch
 	messages []Message
 }
 
@@ -313,8 +311,8 @@ func (d *decoding) open() error {
 	if err := p.reader.Reset(p.data[:h.Size()]); err != nil {
 		return err
 	}
-	if last := max(d.epoch, p.cur.epoch); base.Epoch(h.Epoch) < last {
-		return base.Errorf(base.CodeCorruptData, "", "the batch at %d is of epoch %d, behind one of epoch %d", h.BaseOffset, h.Epoch, last)
+	if base.Epoch(h.Epoch) < d.epoch {
+		return base.Errorf(base.CodeCorruptData, "", "the batch at %d is of epoch %d, behind one of epoch %d", h.BaseOffset, h.Epoch, d.epoch)
 	}
 	d.epoch = base.Epoch(h.Epoch)
 	p.head, p.batch, p.data = h, true, p.data[h.Size():]
