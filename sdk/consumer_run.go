@@ -180,11 +180,18 @@ func (s *stepping) locate(cur *cursor) {
 		if err == nil {
 			_, err = b.connect(ctx)
 		}
+		var left wire.FetchRangeResult
+		if base.CodeOf(err) == base.CodeOffsetOutOfRange {
+			left, err = k.c.whatIsLeft(ctx, r, cur.ref, offset)
+		}
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		cur.locating = false
 		switch {
 		case gen != cur.gen:
+		case left.Code == base.CodeOffsetOutOfRange:
+			cur.broker = nil
+			cur.outOfRangeLocked(&left, time.Now())
 		case err != nil:
 			cur.failedLocked(err, time.Now())
 			cur.broker = nil

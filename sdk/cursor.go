@@ -32,6 +32,7 @@ type cursor struct {
 	locating  bool
 	broker    *broker // holds the segment that next lies in; nil when that has to be looked up
 	failures  int
+	damaged   int // answers in a row, but for those of who does not answer at all, that the copy is damaged
 	notBefore time.Time
 	lastErr   error // why broker is nil
 }
@@ -65,7 +66,7 @@ func (cur *cursor) startLocked(offset int64) {
 func (cur *cursor) seekLocked(offset int64) {
 	cur.gen++
 	cur.k.dropChunksLocked(cur)
-	cur.epoch, cur.failures, cur.notBefore = 0, 0, time.Time{}
+	cur.epoch, cur.failures, cur.damaged, cur.notBefore = 0, 0, 0, time.Time{}
 	cur.broker, cur.lastErr = nil, nil
 	cur.fetching = false // the answer on its way is of another generation
 	cur.startLocked(offset)

@@ -39,6 +39,9 @@ type fakeCluster struct {
 
 	maxRecord, maxBatch int64
 	mute                wire.Kind // requests of this kind get no answer
+
+	// spoil may answer a fetch of one range with an error in the broker's place.
+	spoil func(b *fakeBroker, q wire.FetchRange) base.Code
 }
 
 // fakeProduce is one produce request as the script sees it.
@@ -288,6 +291,9 @@ func (b *fakeBroker) meta(r *mux.Request) (any, error) {
 		if rg == nil {
 			return nil, base.CodeRangeNotFound
 		}
+		if req.Offset < rg.earliest {
+			return nil, base.Errorf(base.CodeOffsetOutOfRange, "locate", "the range begins at %d", rg.earliest)
+		}
 		return wire.LocateResponse{Segment: wire.SegmentRoute{Replicas: []base.NodeID{rg.leader}, State: base.StateActive}, Nodes: c.addresses()}, nil
 	case wire.KindListOffsets:
 		var req wire.ListOffsetsRequest
@@ -510,6 +516,8 @@ func (c *fakeCluster) read(b *fakeBroker, req wire.FetchRequest) (resp wire.Fetc
 		switch {
 		case rg == nil:
 			res.Code, tell = base.CodeTopicNotFound, true
+		case c.spoil != nil && c.spoil(b, q) != base.CodeOK:
+			res.Code, tell = c.spoil(b, q), true
 		case rg.leader != b.node:
 			res.Code, tell = base.CodeNotReplica, true
 		case q.Offset < rg.earliest || q.Offset > rg.end:

@@ -98,8 +98,11 @@ func (k *Consumer) doneLocked(f *fetch) {
 // failedLocked takes an error, of the whole fetch or of one range.
 func (cur *cursor) failedLocked(err error, now time.Time) {
 	switch code := base.CodeOf(err); {
-	case code == base.CodeBehind:
-		// This replica lags. The next look-up may name another one.
+	case code == base.CodeCorruptData && cur.allDamagedLocked():
+		cur.failLocked(base.Errorf(base.CodeCorruptData, "read "+cur.position().String(), "the copies that could be reached are damaged here").
+			WithHint("seek beyond what is damaged, or restore a copy: the brokers' logs name the file"))
+	case code == base.CodeBehind || code == base.CodeCorruptData:
+		// This replica lags, or its copy is damaged. The next look-up may name another one.
 		cur.retryLocked(lagBackoff, err, true, now)
 	case code == base.CodeTopicNotFound || code == base.CodeRangeNotFound || code == base.CodeRangeMoved:
 		cur.t.wanted = true // if the topic is gone, that will be said by the route
@@ -120,6 +123,20 @@ func (cur *cursor) failedLocked(err error, now time.Time) {
 	}
 }
 
+// damagedTries is how many times a damaged copy is met before the reader is told: it takes that many to have asked the
+// other replicas, of which some may be whole.
+const damagedTries = 4
+
+// allDamagedLocked counts one more answer that the copy is damaged, and reports whether to give up. Records that were
+// fetched before are returned first.
+func (cur *cursor) allDamagedLocked() bool {
+	cur.damaged++
+	return cur.damaged >= damagedTries && !cur.aheadLocked()
+}
+
+// aheadLocked reports whether records have been fetched that Poll has not returned.
+func (cur *cursor) aheadLocked() bool { return cur.pos < cur.next }
+
 // trimmedLocked finishes a range that is no more though its topic is: retention has removed it whole.
 func (cur *cursor) trimmedLocked(code base.Code) {
 	if code == base.CodeRangeNotFound && cur.t.route.byRange[cur.ref.Range] == nil && len(cur.chunks) == 0 {
@@ -132,7 +149,7 @@ func (cur *cursor) trimmedLocked(code base.Code) {
 func (cur *cursor) applyLocked(r *wire.FetchRangeResult, data []byte, now time.Time) {
 	switch {
 	case r.Code == base.CodeOffsetOutOfRange:
-		cur.outOfRangeLocked(r)
+		cur.outOfRangeLocked(r, now)
 		return
 	case r.Code == base.CodeTruncated:
 		cur.failLocked(base.Errorf(base.CodeTruncated, "read "+cur.position().String(), "an operator cut the range at %d", r.End))
@@ -151,7 +168,7 @@ func (cur *cursor) applyLocked(r *wire.FetchRangeResult, data []byte, now time.T
 		cur.failLocked(cur.corrupt(err))
 		return
 	}
-	cur.failures, cur.lastErr = 0, nil
+	cur.failures, cur.damaged, cur.lastErr = 0, 0, nil
 	cur.commit = max(cur.commit, r.Commit)
 	if len(data) > 0 {
 		cur.next = next
@@ -172,8 +189,13 @@ func (cur *cursor) corrupt(err error) error {
 	return e
 }
 
-// outOfRangeLocked resets the range as the policy says, or stops it.
-func (cur *cursor) outOfRangeLocked(r *wire.FetchRangeResult) {
+// outOfRangeLocked resets the range as the policy says, or stops it. Records that were fetched before are returned
+// first: they are no less true for what has been trimmed since.
+func (cur *cursor) outOfRangeLocked(r *wire.FetchRangeResult, now time.Time) {
+	if cur.aheadLocked() {
+		cur.retryLocked(requestBackoff, &base.Error{Code: base.CodeOffsetOutOfRange, Op: "fetch"}, false, now)
+		return
+	}
 	end := max(r.Commit, r.End)
 	switch cur.k.cfg.reset {
 	case ResetEarliest:

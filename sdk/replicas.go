@@ -165,6 +165,19 @@ func (c *Client) offsetOf(ctx context.Context, r *route, q wire.OffsetQuery) (bo
 	}
 }
 
+// whatIsLeft asks for the bounds of a range in which offset has been trimmed away, as the metadata says: the answer of a
+// fetch there. A replica that has not trimmed yet lags.
+func (c *Client) whatIsLeft(ctx context.Context, r *route, ref base.RangeRef, offset int64) (wire.FetchRangeResult, error) {
+	a, err := c.offsetOf(ctx, r, wire.OffsetQuery{Ref: ref, At: wire.OffsetEarliest})
+	switch {
+	case err != nil:
+		return wire.FetchRangeResult{}, err
+	case a.Earliest <= offset:
+		return wire.FetchRangeResult{}, base.Errorf(base.CodeBehind, "find replica", "range %s is being trimmed beyond %d", ref.Range, offset)
+	}
+	return wire.FetchRangeResult{Code: base.CodeOffsetOutOfRange, Earliest: a.Earliest, Commit: a.Commit}, nil
+}
+
 // queryOf asks for the position in one range.
 func (s *startSpec) queryOf(r *route, id base.RangeID) wire.OffsetQuery {
 	return wire.OffsetQuery{Ref: base.RangeRef{Topic: r.ID, Range: id}, At: s.query(), TimeMs: s.timeMs}

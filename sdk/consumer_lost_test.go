@@ -1,0 +1,128 @@
+package sdk
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// A reader that lost its broker looks up who holds its offset, and may learn there that retention has removed it. That
+// must be the same to it as learning it from a fetch.
+func TestConsumerLearnsOfATrimFromTheMetadata(t *testing.T) {
+	for name, test := range map[string]struct {
+		policy ResetPolicy
+		start  Start
+		from   int // -1: the error
+	}{
+		"none":                 {ResetNone, AtOffset(1, 20), -1},
+		"earliest":             {ResetEarliest, AtOffset(1, 20), 50},
+		"latest":               {ResetLatest, AtOffset(1, 20), 100},
+		"none, from the start": {ResetNone, Earliest(), 50},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+				topic := c.addTopic("orders", 1)
+				fill(t, cl, "orders", 0, 100, WithMaxBatchRecords(10))
+				// The first fetch meets a node that has dropped the segment and says no more than that; by then it is trimmed.
+				c.spoil = func(_ *fakeBroker, q wire.FetchRange) base.Code {
+					if q.Offset < 50 {
+						topic.ranges[0].earliest = 50
+						return base.CodeNotReplica
+					}
+					return base.CodeOK
+				}
+				k, err := cl.NewConsumer(WithTopics("orders"), WithStart(test.start), WithReset(test.policy), WithStop(StopAtEnd()))
+				require.NoError(t, err)
+				defer func() { require.NoError(t, k.Close()) }()
+				if test.from < 0 {
+					_, err = k.Poll(t.Context())
+					var out *OffsetOutOfRangeError
+					require.ErrorAs(t, err, &out)
+					require.Equal(t, OffsetOutOfRangeError{Position: Position{"orders", 1, 20}, Earliest: 50, End: 100}, *out)
+					return
+				}
+				n := 0
+				for m, err := range k.Records(t.Context()) {
+					require.NoError(t, err)
+					require.Equal(t, int64(test.from+n), m.Offset)
+					n++
+				}
+				require.Equal(t, 100-test.from, n)
+			})
+		})
+	}
+}
+
+// Records that were fetched before the rest was trimmed away are returned before the reader is told.
+func TestConsumerReturnsWhatItHasBeforeAnError(t *testing.T) {
+	for _, code := range []base.Code{base.CodeOffsetOutOfRange, base.CodeCorruptData} {
+		t.Run(code.String(), func(t *testing.T) {
+			inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+				topic := c.addTopic("orders", 1)
+				fill(t, cl, "orders", 0, 100, WithMaxBatchRecords(10))
+				c.spoil = func(_ *fakeBroker, q wire.FetchRange) base.Code {
+					switch {
+					case q.Offset < 30:
+						return base.CodeOK
+					case code == base.CodeOffsetOutOfRange:
+						topic.ranges[0].earliest = 70
+					}
+					return code
+				}
+				k, err := cl.NewConsumer(WithTopics("orders"), WithMaxPollRecords(3), WithRangeMaxBytes(1000))
+				require.NoError(t, err)
+				defer func() { require.NoError(t, k.Close()) }()
+				got := 0
+				for {
+					time.Sleep(time.Minute) // a slow reader: whatever is to be learned has been
+					ms, err := k.Poll(t.Context())
+					if err != nil {
+						require.ErrorIs(t, err, code)
+						break
+					}
+					requireValues(t, ms, got)
+					got += len(ms)
+				}
+				require.GreaterOrEqual(t, got, 30)
+				require.Equal(t, []Position{{"orders", 1, int64(got)}}, k.Positions())
+			})
+		})
+	}
+}
+
+// Where every copy that can be reached is damaged, the reader is told; a copy that is whole is found without a word.
+func TestConsumerMeetsDamage(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		topic := c.addTopic("orders", 1)
+		fill(t, cl, "orders", 0, 100, WithMaxBatchRecords(10))
+		other := topic.ranges[0].leader
+		c.spoil = func(b *fakeBroker, q wire.FetchRange) base.Code {
+			if q.Offset == 0 && b.node == "n1" {
+				topic.ranges[0].leader = other // is named to whoever asks who else has the offset
+				return base.CodeCorruptData
+			}
+			return base.CodeOK
+		}
+		k, err := cl.NewConsumer(WithTopics("orders"))
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		_, err = k.Poll(ctx)
+		require.ErrorIs(t, err, CodeCorruptData)
+		require.NotEmpty(t, hintOf(err))
+		require.NoError(t, k.Seek(Position{"orders", 1, 10}))
+		requireValues(t, collect(t, k, 90), 10)
+
+		c.mu.Lock()
+		other = "n2"
+		c.mu.Unlock()
+		require.NoError(t, k.Seek(Position{"orders", 1, 0}))
+		requireValues(t, collect(t, k, 100), 0)
+		require.NoError(t, k.Close())
+	})
+}
