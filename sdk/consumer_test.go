@@ -516,6 +516,62 @@ func TestConsumerSeeksWhileItPolls(t *testing.T) {
 	})
 }
 
+func TestConsumerPausesInTheMiddleOfWhatItFetched(t *testing.T) {
+	for _, codec := range []Compression{CompressionNone, CompressionLZ4} {
+		for _, atOnce := range []int{1, 7, 10, 25} {
+			t.Run(fmt.Sprintf("%s by %d", codec, atOnce), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+					c.addTopic("orders", 1)
+					fill(t, cl, "orders", 0, 50, WithMaxBatchRecords(25), WithCompression(codec))
+					k, err := cl.NewConsumer(WithTopics("orders"), WithMaxPollRecords(atOnce))
+					require.NoError(t, err)
+					for at := 0; at < 50; {
+						ms, err := k.Poll(t.Context())
+						require.NoError(t, err)
+						requireValues(t, ms, at)
+						at += len(ms)
+						require.Equal(t, int64(at), ms[len(ms)-1].Offset+1)
+						k.Pause("orders")
+						requireNothing(t, k)
+						k.Resume("orders")
+					}
+					require.Equal(t, []Position{{"orders", 1, 50}}, k.Positions())
+					k.mu.Lock()
+					require.Zero(t, k.queued)
+					k.mu.Unlock()
+					require.NoError(t, k.Close())
+				})
+			})
+		}
+	}
+}
+
+func TestASeekDropsWhatAPauseKeptBack(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		c.addTopic("orders", 1)
+		fill(t, cl, "orders", 0, 50, WithMaxBatchRecords(25))
+		k, err := cl.NewConsumer(WithTopics("orders"), WithMaxPollRecords(10), WithStop(StopAtEnd()))
+		require.NoError(t, err)
+		requireValues(t, collect(t, k, 10), 0)
+		k.Pause("orders")
+		requireNothing(t, k)
+		require.NoError(t, k.Seek(Position{"orders", 1, 5}))
+		requireNothing(t, k)
+		k.Resume("orders")
+		var all []Message
+		for m, err := range k.Records(t.Context()) {
+			require.NoError(t, err)
+			all = append(all, m)
+		}
+		require.Len(t, all, 45)
+		requireValues(t, all, 5)
+		k.mu.Lock()
+		require.Zero(t, k.queued)
+		k.mu.Unlock()
+		require.NoError(t, k.Close())
+	})
+}
+
 // requireNothing polls for a second and gets neither messages nor an end.
 func requireNothing(t *testing.T, k *Consumer) {
 	t.Helper()

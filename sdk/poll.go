@@ -20,6 +20,7 @@ type polling struct {
 	cur    *cursor // nil when there is none
 	gen    uint64
 	data   []byte // batches not begun
+	rest   []byte // batches not read to their end: data, and the one that reader is in
 	size   int64  // of the chunk, given back to the prefetch budget when it is done
 	batch  bool   // reader is inside a batch
 	head   header.Header
@@ -137,7 +138,7 @@ func (k *Consumer) takeChunk() (bool, error) {
 			k.poll.reader = record.NewReader(maxDecodedBytes)
 		}
 		k.poll.cur, k.poll.gen, k.poll.data, k.poll.size = cur, cur.gen, ch.data, int64(len(ch.data))
-		k.poll.batch, k.poll.want = false, cur.pos
+		k.poll.rest, k.poll.batch, k.poll.want = ch.data, false, cur.pos
 		return true, nil
 	}
 	return false, k.restLocked()
@@ -194,7 +195,7 @@ func (k *Consumer) takeErrorLocked() error {
 }
 
 // decode returns the next messages of the chunk, and lets go of it at its end. It may return none: what was
-// fetched can lie before the start or behind the stop, or a seek may have made it stale.
+// fetched can lie before the start or behind the stop, a seek may have made it stale, or its range is paused.
 func (k *Consumer) decode() ([]Message, error) {
 	p := &k.poll
 	d, ok := k.beginDecoding(p)
@@ -234,22 +235,35 @@ func (k *Consumer) lastOrNone(messages []Message) error {
 	return k.takeErrorLocked()
 }
 
-// beginDecoding looks at what others may change while the lock is free. A chunk that is not to be decoded is let go of.
+// beginDecoding looks at what others may change while the lock is free. A chunk that is not to be decoded now is let
+// go of.
 func (k *Consumer) beginDecoding(p *polling) (decoding, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	cur := p.cur
-	if cur.gen != p.gen {
+	switch {
+	case cur.gen != p.gen:
 		k.releaseLocked(p)
+		return decoding{}, false
+	case cur.paused && cur.state == cursorReading:
+		k.putBackLocked(p)
 		return decoding{}, false
 	}
 	return decoding{k: k, p: p, stop: cur.stopAt, epoch: cur.epoch}, true
 }
 
+// putBackLocked makes what is left of the chunk the first one of its range again, where cur.pos says how much of it has
+// been returned.
+func (k *Consumer) putBackLocked(p *polling) {
+	p.cur.chunks = slices.Insert(p.cur.chunks, 0, chunk{p.rest})
+	k.queued += int64(len(p.rest))
+	k.releaseLocked(p)
+}
+
 // releaseLocked lets go of the chunk; the room it leaves may start a fetch.
 func (k *Consumer) releaseLocked(p *polling) {
 	k.queued -= p.size
-	p.cur, p.data = nil, nil
+	p.cur, p.data, p.rest = nil, nil, nil
 	p.reader.Detach()
 	k.nudge()
 }
@@ -281,9 +295,7 @@ func (d *decoding) run() (more bool, err error) {
 			if err := p.reader.Err(); err != nil {
 				return false, err
 			}
-			p.batch = false
-			p.want = max(p.want, p.head.End())
-			p.reader.Detach()
+			d.close()
 			continue
 		}
 		if rec.Offset < p.want || d.stop >= 0 && rec.Offset >= d.stop {
@@ -296,6 +308,9 @@ func (d *decoding) run() (more bool, err error) {
 		d.messages = append(d.messages, Message{
 			Record: d.record(&rec), Range: p.cur.ref.Range, Offset: rec.Offset, LeaderEpoch: base.Epoch(p.head.Epoch),
 		})
+		if p.want == p.head.End() {
+			d.close() // a chunk that is read to its end is done now, not at the next Poll
+		}
 	}
 	return p.batch || len(p.data) > 0, nil
 }
@@ -317,6 +332,14 @@ func (d *decoding) open() error {
 	d.epoch = base.Epoch(h.Epoch)
 	p.head, p.batch, p.data = h, true, p.data[h.Size():]
 	return nil
+}
+
+// close ends the batch.
+func (d *decoding) close() {
+	p := d.p
+	p.batch, p.rest = false, p.data
+	p.want = max(p.want, p.head.End())
+	p.reader.Detach()
 }
 
 // record turns a stored record into what was sent.
