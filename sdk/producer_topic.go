@@ -99,7 +99,7 @@ func (p *Producer) open(ctx context.Context, name string) (*sendTable, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.deliveryTimeout)
 	defer cancel()
 	tp := p.c.topics.get(name)
-	r, err := tp.route(ctx)
+	r, err := tp.begin(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -135,6 +135,20 @@ func (t *topic) fresh(ctx context.Context) (*route, error) {
 	return t.joinLocked(ctx, 0)
 }
 
+// begin is the route for whoever begins to use the topic: as it is now, for what is cached may be of a topic that was
+// deleted, and made anew, since. When nobody answers, what is cached has to do.
+func (t *topic) begin(ctx context.Context) (*route, error) {
+	cached := t.current.Load()
+	if cached == nil {
+		return t.renew(ctx, nil)
+	}
+	r, err := t.fresh(ctx)
+	if err != nil && base.CodeOf(err) != base.CodeTopicNotFound && ctx.Err() == nil {
+		return cached, nil
+	}
+	return r, err
+}
+
 // joinLocked waits for the renewal under way, or begins one. It releases mu.
 func (t *topic) joinLocked(ctx context.Context, delay time.Duration) (*route, error) {
 	call := t.call
