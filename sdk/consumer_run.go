@@ -41,12 +41,17 @@ func (k *Consumer) start(ctx context.Context, t *consumerTopic) {
 	k.c.group.Go("consumer start", func(context.Context) error {
 		for failures := 0; ; failures++ {
 			err := t.begin(ctx)
-			if err == nil || ctx.Err() != nil {
+			if ctx.Err() != nil {
 				break
 			}
 			k.mu.Lock()
-			k.reportLocked(err)
+			t.startErr = err
 			k.mu.Unlock()
+			if err == nil {
+				break
+			}
+			signal(k.news)
+			signal(k.trouble)
 			if !pause(ctx, max(startRetry, requestBackoff.wait(failures))) {
 				break
 			}

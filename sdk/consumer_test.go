@@ -581,3 +581,34 @@ func requireNothing(t *testing.T, k *Consumer) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Empty(t, ms)
 }
+
+func TestConsumerOfMissingTopicsKeepsTheLastErrorOfEach(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		k, err := cl.NewConsumer(WithTopics("absent", "missing"))
+		require.NoError(t, err)
+		time.Sleep(time.Hour + startRetry/2) // between two attempts
+		told := 0
+		for now := time.Now(); ; told++ {
+			_, err = k.Poll(t.Context())
+			require.ErrorIs(t, err, CodeTopicNotFound)
+			if !time.Now().Equal(now) {
+				break
+			}
+		}
+		require.Equal(t, 2, told, "nobody polled: there was nobody to tell every second")
+		require.NoError(t, k.Close())
+	})
+}
+
+func TestConsumerOfATopicThatComesLater(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		k, err := cl.NewConsumer(WithTopics("orders"))
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		c.addTopic("orders", 1)
+		fill(t, cl, "orders", 0, 3)
+		time.Sleep(time.Minute)
+		requireValues(t, collect(t, k, 3), 0)
+		require.NoError(t, k.Close())
+	})
+}

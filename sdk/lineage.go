@@ -17,6 +17,7 @@ type consumerTopic struct {
 	// Under Consumer.mu.
 	route     *route // that the cursors were made from
 	started   bool   // the start of every range of the first route is known
+	startErr  error  // of the last attempt to find it, for Poll to return; one, however many attempts nobody asks about
 	failed    bool   // the topic is gone
 	renewing  bool
 	wanted    bool // a newer route is needed: a range has ended, or a broker said that it moved

@@ -121,8 +121,8 @@ func (k *Consumer) takeChunk() (bool, error) {
 	if k.closed {
 		return false, errClosed("consumer")
 	}
-	if len(k.errs) > 0 {
-		return false, k.takeErrorLocked()
+	if err := k.takeErrorLocked(); err != nil {
+		return false, err
 	}
 	for len(k.queue) > 0 {
 		cur := k.queue[0]
@@ -186,6 +186,12 @@ func (k *Consumer) takeError() error {
 }
 
 func (k *Consumer) takeErrorLocked() error {
+	for _, t := range k.topics {
+		if err := t.startErr; err != nil {
+			t.startErr = nil
+			return err
+		}
+	}
 	if len(k.errs) == 0 {
 		return nil
 	}
