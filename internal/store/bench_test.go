@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -176,4 +177,42 @@ func BenchmarkRecovery(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkCheckpointOfNewRanges is the first checkpoint after many topics were created and written to.
+func BenchmarkCheckpointOfNewRanges(b *testing.B) {
+	const ranges = 2000
+	for range b.N {
+		b.StopTimer()
+		n := onDisk(b)
+		var wg sync.WaitGroup
+		for i := range base.SegmentID(ranges) {
+			spec := specOf(i+1, 0, 0)
+			spec.Ref = base.RangeRef{Topic: base.TopicID{1, byte(i), byte(i >> 8)}, Range: 1}
+			wg.Add(1)
+			require.NoError(b, n.OpenSegment(spec, func(err error) {
+				defer wg.Done()
+				if err != nil {
+					b.Error(err)
+				}
+			}))
+		}
+		wg.Wait()
+		for i := range base.SegmentID(ranges) {
+			batch := makeBatch(uint64(i), 0, 0, 1, 100, 7, 0)
+			wg.Add(1)
+			require.NoError(b, n.Append(i+1, batch, func(_ int64, err error) {
+				defer wg.Done()
+				if err != nil {
+					b.Error(err)
+				}
+			}))
+		}
+		wg.Wait()
+		b.StartTimer()
+		require.NoError(b, n.checkpoint())
+		b.StopTimer()
+		n.stop()
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/ranges, "µs/range")
 }

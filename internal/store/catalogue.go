@@ -26,6 +26,8 @@ type rangeLog struct {
 	list atomic.Pointer[[]*segmentLog]
 
 	waiting waiters
+
+	hasDir bool // made, its name among those to be synced or synced; the flusher's
 }
 
 // segmentLog is one segment. Its fields are in groups by who may touch them.

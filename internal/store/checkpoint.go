@@ -1,19 +1,15 @@
 package store
 
 import (
-	"errors"
-	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/vfs"
 	"github.com/eastguard/eastguard/internal/wal"
 )
 
-// syncFSAbove is the number of files above which one sync of the file system is cheaper than a sync of each.
+// syncFSAbove is the number of files, or of directories with new names, above which one sync of the file system is cheaper than a sync of each.
 const syncFSAbove = 64
 
 const opCheckpoint = "checkpoint"
@@ -29,7 +25,7 @@ func (s *Store) checkpoint() error {
 //
 //  1. note how far the log is in the state
 //  2. write every segment's batches up to there, idle segments' too, so that none can hold the log back
-//  3. sync the files, the states of producers and the names of new files
+//  3. sync the files, the states of producers and the names of new files and directories
 //  4. write the catalogue, which says how far each file reaches
 //  5. take off the files of sealed segments what lies above their ends, which the catalogue knows now
 //  6. trim the log up to what was noted
@@ -95,7 +91,7 @@ func (s *Store) syncAll() ([]savedState, error) {
 			return nil, base.Wrap(base.CodeInternal, "rename range state", vfs.Synced(err))
 		}
 	}
-	if err := s.syncNames(whole); err != nil {
+	if err := s.syncNames(whole || len(s.flusher.newNames) > s.o.syncFSAboveForTesting); err != nil {
 		return nil, err
 	}
 	for _, st := range states {
@@ -125,11 +121,9 @@ func (s *Store) changedStates() []savedState {
 }
 
 func (s *Store) writeState(st savedState, sync bool) (err error) {
-	dir := s.rangeDir(st.seg.spec.Ref)
-	if err := s.o.FS.MkdirAll(dir, 0o700); err != nil {
-		return base.Wrap(base.CodeInternal, "make range directory", err)
+	if err := s.makeName(st.seg.rng); err != nil {
+		return err
 	}
-	s.flusher.newNames[dir] = struct{}{}
 	f, err := s.o.FS.OpenFile(s.path(st.seg)+stateSuffix+tmpSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return base.Wrap(base.CodeInternal, "write range state", err)
@@ -193,34 +187,6 @@ func (s *Store) syncFiles(whole bool) error {
 		s.flusher.dirtyFiles = s.flusher.dirtyFiles[1:]
 	}
 	s.flusher.dirtyFiles = nil
-	return nil
-}
-
-// syncNames makes the names of new files durable.
-func (s *Store) syncNames(whole bool) error {
-	if whole {
-		if err := s.o.FS.SyncFS(s.topicsDir()); err != nil {
-			return base.Wrap(base.CodeInternal, "sync file system", vfs.Synced(err))
-		}
-		s.syncs.Add(1)
-		clear(s.flusher.newNames)
-		return nil
-	}
-	for _, dir := range slices.Sorted(maps.Keys(s.flusher.newNames)) {
-		if err := s.syncDir(dir); err != nil {
-			return err
-		}
-		delete(s.flusher.newNames, dir)
-	}
-	return nil
-}
-
-// syncDir syncs a directory that may have been removed since.
-func (s *Store) syncDir(dir string) error {
-	if err := s.o.FS.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return base.Wrap(base.CodeInternal, "sync directory", vfs.Synced(err))
-	}
-	s.syncs.Add(1)
 	return nil
 }
 

@@ -209,11 +209,9 @@ func (s *Store) writeOut(g *segmentLog, seq uint64) error {
 // openForWriting returns the segment's file, made if it has none, noted as dirty.
 func (s *Store) openForWriting(g *segmentLog) (*openFile, error) {
 	if g.flushed.Load().Pos == 0 {
-		dir := s.rangeDir(g.spec.Ref)
-		if err := s.o.FS.MkdirAll(dir, 0o700); err != nil {
-			return nil, base.Wrap(base.CodeInternal, "make range directory", err)
+		if err := s.makeName(g.rng); err != nil {
+			return nil, err
 		}
-		s.flusher.newNames[dir] = struct{}{}
 	}
 	h, err := s.files.acquire(g, true)
 	if err != nil {

@@ -231,6 +231,11 @@ func (f *Fault) MkdirAll(dir string, perm os.FileMode) error {
 	return f.do(Call{Op: OpMkdir, Path: dir}, func() error { return f.fs.MkdirAll(dir, perm) }, nil)
 }
 
+// Mkdir implements FS.
+func (f *Fault) Mkdir(dir string, perm os.FileMode) error {
+	return f.do(Call{Op: OpMkdir, Path: dir}, func() error { return f.fs.Mkdir(dir, perm) }, nil)
+}
+
 // Remove implements FS.
 func (f *Fault) Remove(name string) error {
 	return f.do(Call{Op: OpRemove, Path: name}, func() error { return f.fs.Remove(name) }, nil)

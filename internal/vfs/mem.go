@@ -113,6 +113,21 @@ func (m *Mem) MkdirAll(dir string, _ os.FileMode) error {
 	return nil
 }
 
+// Mkdir implements FS.
+func (m *Mem) Mkdir(dir string, _ os.FileMode) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	parent, base, err := m.parent("mkdir", dir)
+	if err != nil {
+		return err
+	}
+	if base == "" || parent.names[base] != nil {
+		return memError("mkdir", dir, fs.ErrExist)
+	}
+	m.link(parent, base, newDir())
+	return nil
+}
+
 // Remove implements FS.
 func (m *Mem) Remove(name string) error {
 	m.mu.Lock()

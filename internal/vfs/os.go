@@ -45,6 +45,8 @@ func (o osFS) MkdirAll(dir string, perm os.FileMode) error {
 	return o.SyncDir(parent)
 }
 
+func (osFS) Mkdir(dir string, perm os.FileMode) error { return os.Mkdir(dir, perm) }
+
 func (osFS) Remove(name string) error { return os.Remove(name) }
 
 func (osFS) RemoveAll(name string) error { return os.RemoveAll(name) }

@@ -12,6 +12,8 @@ type FS interface {
 	OpenFile(name string, flag int, perm os.FileMode) (File, error)
 	// MkdirAll creates dir and what is missing above it, and syncs the parent of each directory it made.
 	MkdirAll(dir string, perm os.FileMode) error
+	// Mkdir creates one directory. Like a file's, its name is durable after SyncDir of its parent only.
+	Mkdir(dir string, perm os.FileMode) error
 	Remove(name string) error
 	RemoveAll(name string) error
 	// Rename replaces newName, atomically when both names are in one directory.
