@@ -78,7 +78,20 @@ func fit(view topology.View) int {
 
 func notEnough(config base.TopicConfig, least int, view topology.View) error {
 	fit := fit(view)
-	err := base.Errorf(base.CodeNotEnoughNodes, "place topic", "replication factor %d needs %d nodes, %d of %d can take a segment", config.ReplicationFactor, least, fit, len(view.Nodes))
+	const op = "place topic"
+	if least < config.ReplicationFactor { // fewer copies were allowed, and even those cannot be had
+		why := "a majority of the factor, unless min_replicas is set"
+		if config.MinReplicas > 0 {
+			why = "its min_replicas"
+		}
+		err := base.Errorf(base.CodeNotEnoughNodes, op, "replication factor %d is not begun with fewer than %d replicas (%s), and %d of %d nodes can take a segment",
+			config.ReplicationFactor, least, why, fit, len(view.Nodes))
+		if fit > 0 {
+			err = err.WithHint("pass --min-replicas %d, lower the replication factor to %d, or add nodes", fit, fit)
+		}
+		return err
+	}
+	err := base.Errorf(base.CodeNotEnoughNodes, op, "replication factor %d needs %d nodes, %d of %d can take a segment", config.ReplicationFactor, least, fit, len(view.Nodes))
 	if fit > 0 && least > fit {
 		err = err.WithHint("lower the replication factor to %d, or add nodes", fit)
 	}
