@@ -133,8 +133,21 @@ func (a *app) suggestTopic(ctx context.Context, admin topicLister, name string, 
 	if !errors.As(cause, &e) || e.Code != sdk.CodeTopicNotFound {
 		return cause
 	}
+	return a.nearTopic(ctx, admin, name, e, "see what exists: eg-cli topic list, or create it: eg-cli create-topic "+name+" 1")
+}
+
+// suggestExisting is suggestTopic for a change of what exists, where creating the topic is no way out.
+func (a *app) suggestExisting(ctx context.Context, admin topicLister, name string, cause error) error {
+	var e *sdk.Error
+	if !errors.As(cause, &e) || e.Code != sdk.CodeTopicNotFound {
+		return cause
+	}
+	return a.nearTopic(ctx, admin, name, e, "see what exists: eg-cli topic list")
+}
+
+func (a *app) nearTopic(ctx context.Context, admin topicLister, name string, e *sdk.Error, otherwise string) error {
 	if best := suggest(name, a.topicNames(ctx, admin, strings.Join(a.set.seeds, ","))); best != "" && best != name {
 		return e.WithHint("did you mean %q?", best)
 	}
-	return e.WithHint("see what exists: eg-cli topic list, or create it: eg-cli create-topic %s 1", name)
+	return e.WithHint("%s", otherwise)
 }

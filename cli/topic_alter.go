@@ -109,7 +109,7 @@ func runTopicAlter(ctx context.Context, o *topicAlterOptions, admin interface {
 	request := sdk.AlterTopic{Name: o.name, Set: o.set, Unset: o.unset, DryRun: true}
 	before, err := admin.DescribeTopic(ctx, o.name)
 	if err != nil {
-		return o.suggestTopic(ctx, admin, o.name, err)
+		return o.suggestExisting(ctx, admin, o.name, err)
 	}
 	plan, err := admin.AlterTopic(ctx, request)
 	if err != nil {
@@ -120,7 +120,7 @@ func runTopicAlter(ctx context.Context, o *topicAlterOptions, admin interface {
 		return o.planned(doc)
 	}
 	if narrows(before.Config, o.set, o.unset) {
-		err := o.confirmL1(ctx, o.name, func(p *term.Page) { p.Table(doc.Changes) },
+		err := o.confirmL1(ctx, o.name, func(p *term.Page) { p.Table(changesInWords(doc.Changes)) },
 			"records that the new retention does not keep are deleted for good")
 		if err != nil {
 			return err
@@ -173,7 +173,10 @@ func (o *topicAlterOptions) planned(doc alteredTopic) error {
 
 func (o *topicAlterOptions) print(doc alteredTopic) error {
 	out := o.output()
-	if !out.JSON() && (out.Machine() || len(doc.Changes) > 0) {
+	switch {
+	case !out.Machine() && len(doc.Changes) > 0:
+		return out.List(changesInWords(doc.Changes))
+	case out.Machine() && !out.JSON():
 		return out.List(doc.Changes)
 	}
 	return out.Object(doc, func(p *term.Page) { p.Line("topic %s is like that already", term.Escape(doc.Topic)) })

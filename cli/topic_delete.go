@@ -118,7 +118,7 @@ func (o *topicDeleteOptions) expand(ctx context.Context, admin topicLister) erro
 		}
 	}
 	if len(o.names) == 0 && !o.ifExists {
-		return errorf(sdk.CodeTopicNotFound, "no topic matches %q", o.regex)
+		return errorf(sdk.CodeTopicNotFound, "no topic matches %q", o.regex).WithHint("see what exists: eg-cli topic list")
 	}
 	return o.incomplete(found.Missing)
 }
@@ -133,7 +133,7 @@ func (o *topicDeleteOptions) plan(ctx context.Context, admin topicDeleteAdmin) (
 			rows = append(rows, deletedTopic{Topic: name, Groups: []string{}, Result: "absent"})
 			continue
 		case errors.Is(err, sdk.CodeTopicNotFound):
-			return nil, o.suggestTopic(ctx, admin, name, err)
+			return nil, o.suggestExisting(ctx, admin, name, err)
 		case err != nil:
 			return nil, err
 		}
@@ -202,7 +202,7 @@ func (o *topicDeleteOptions) apply(ctx context.Context, admin topicDeleter, plan
 	if len(failed) == 1 && len(plan) == 1 {
 		return failed[0]
 	}
-	if err := o.output().List(plan); err != nil {
+	if err := o.printResult(plan); err != nil {
 		return err
 	}
 	o.Session.names.forget()
@@ -210,4 +210,15 @@ func (o *topicDeleteOptions) apply(ctx context.Context, admin topicDeleter, plan
 		return partly(unknown(mostTelling(failed...)), "%d of %s could not be deleted", len(failed), plural(int64(len(plan)), "topic")).WithHint("see RESULT of each; the others are gone")
 	}
 	return nil
+}
+
+// printResult prints the table of results; at a terminal, where the plan was a table already, one topic takes a line.
+func (o *topicDeleteOptions) printResult(rows []deletedTopic) error {
+	if o.machine() || o.set.format == term.FormatWide || len(o.flags.columns) > 0 || !o.io.IsOutTTY() || len(rows) != 1 || rows[0].Result != "deleted" {
+		return o.output().List(rows)
+	}
+	row := rows[0]
+	return o.output().Object(row, func(p *term.Page) {
+		p.Line("deleted %s  %s  %s", term.Escape(row.Topic), plural(int64(row.Ranges), "range"), p.Human().Bytes.Format(row.Bytes))
+	})
 }

@@ -194,7 +194,7 @@ func (o *topicDescribeOptions) page(p *term.Page, doc topicDocument) {
 	}
 	if (all || o.config) && len(doc.Config) > 0 {
 		section(p, all, "Settings")
-		p.Table(doc.Config)
+		p.Table(inWords(doc.Config))
 	}
 }
 

@@ -250,3 +250,26 @@ func TestHealth(t *testing.T) {
 		})
 	}
 }
+
+// The plan was a table; the result of one topic is a line, and a table again for several and for whoever is no person.
+func TestDeleteResult(t *testing.T) {
+	const line = "deleted t  1 range  2.0 KiB\n"
+	table := "TOPIC  RANGES  SEGMENTS    BYTES  RESULT\nt           1         2  2.0 KiB  deleted\n"
+	for name, tt := range map[string]struct {
+		tty  bool
+		args []string
+		want string
+	}{
+		"terminal":    {true, nil, line},
+		"no terminal": {false, []string{"--yes"}, table},
+		"columns":     {true, []string{"--columns", "topic,result"}, "TOPIC  RESULT\nt      deleted\n"},
+		"two":         {true, []string{"u", "--yes"}, "u           1         2  2.0 KiB  deleted\n"},
+		"absent":      {true, []string{"--yes", "x", "--if-exists"}, "absent\n"},
+	} {
+		admin := &fakeAdmin{topics: topicsOf("t", "u")}
+		out, errs, err := run(t, &fakeClient{admin: admin}, "t\n", tt.tty, nil, append([]string{"topic", "delete", "t"}, tt.args...)...)
+		if err != nil || !strings.HasSuffix(out, tt.want) {
+			t.Errorf("%s: %v\n%s%s", name, err, out, errs)
+		}
+	}
+}
