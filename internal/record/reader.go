@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/binary"
 	"math"
+	"unsafe"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/header"
@@ -23,14 +24,18 @@ type Reader struct {
 	keys    map[string]string
 }
 
+// headerBytes is what a decoded header takes, besides the bytes that it points to.
+const headerBytes = int64(unsafe.Sizeof(Header{}))
+
 // maxKeys bounds the header keys that a Reader remembers, so that the usual few are not allocated again.
 const maxKeys = 128
 
 // DefaultMaxDecoded is enough for every batch that a broker accepts, decompressed.
 const DefaultMaxDecoded = 128 << 20
 
-// NewReader makes a Reader that refuses batches whose records take more than maxDecodedBytes when decompressed;
-// 0 means DefaultMaxDecoded.
+// NewReader makes a Reader that refuses batches whose records take more than maxDecodedBytes when decompressed, or
+// whose headers would take more than that again: an empty one is two bytes in a batch and headerBytes here. 0 means
+// DefaultMaxDecoded.
 func NewReader(maxDecodedBytes int) *Reader {
 	if maxDecodedBytes <= 0 {
 		maxDecodedBytes = DefaultMaxDecoded
@@ -87,6 +92,8 @@ func (r *Reader) Next() (Record, bool) {
 	c.b = c.b[:size]
 	rec := r.decode(&c)
 	switch {
+	case r.err != nil:
+		return Record{}, false
 	case c.bad || len(c.b) != 0:
 		return r.corrupt("its fields do not add up to its length")
 	case rec.Offset != r.head.BaseOffset+int64(r.next):
@@ -131,6 +138,10 @@ func (r *Reader) decodeHeaders(c *cursor, n int64) []Header {
 		return nil
 	}
 	at := len(r.headers)
+	if most := int64(r.limit) / headerBytes; n > most-int64(at) {
+		r.corrupt("the batch has more than %d headers up to here", most)
+		return nil
+	}
 	for range n {
 		key := c.bytes()
 		if key == nil {

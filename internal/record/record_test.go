@@ -388,3 +388,45 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+// TestHeadersAreLimited: an empty header is two bytes in a batch and many more in memory, so that the limit on the
+// decoded bytes alone would let twenty times as much be allocated.
+func TestHeadersAreLimited(t *testing.T) {
+	const limit = 64 << 10
+	most := int(limit / headerBytes)
+	for name, tc := range map[string]struct {
+		counts []int // headers of each record
+		read   int
+	}{
+		"as many as may be":     {[]int{most}, 1},
+		"one more":              {[]int{most + 1}, 0},
+		"one more, over two":    {[]int{most / 2, most - most/2, 1}, 2},
+		"each batch for itself": {[]int{most - 1, 1}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			records := make([]Record, len(tc.counts))
+			for i, n := range tc.counts {
+				records[i].Headers = make([]Header, n)
+			}
+			batch := build(t, header.Zstd, records)
+			r := NewReader(limit)
+			for range 2 {
+				require.Len(t, readUntilError(t, r, batch), tc.read)
+				require.Equal(t, tc.read == len(records), r.Err() == nil)
+				require.LessOrEqual(t, len(r.headers), most)
+			}
+			if tc.read < len(records) {
+				require.ErrorIs(t, r.Err(), base.CodeCorruptBatch)
+				require.ErrorContains(t, r.Err(), "headers")
+			}
+		})
+	}
+}
+
+func readUntilError(t *testing.T, r *Reader, batch []byte) (records []Record) {
+	require.NoError(t, r.Reset(batch))
+	for rec, ok := r.Next(); ok; rec, ok = r.Next() {
+		records = append(records, rec)
+	}
+	return records
+}
