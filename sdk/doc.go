@@ -59,8 +59,8 @@
 // # Limits
 //
 // Everything that queues is bounded. Records not yet acknowledged: WithBufferBytes, then senders wait or fail.
-// Fetched data not yet polled: WithPrefetchBytes, then nothing is fetched. Batches on the way: five a range.
-// Fetches on the way: four a broker. Retries: the delivery timeout.
+// Fetched data not yet polled: WithPrefetchBytes, then no fetch is begun. Batches on the way: five a range. Fetches
+// on the way: four a broker, of one answer each (WithFetchMaxBytes). Retries: the delivery timeout.
 //
 // # Non-obvious
 //

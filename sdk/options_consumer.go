@@ -66,8 +66,10 @@ func WithRangeMaxBytes(n int) ConsumerOption {
 	return consumerOption(func(c *consumerConfig) { c.rangeMaxBytes = n })
 }
 
-// WithPrefetchBytes bounds what is fetched ahead of Poll. It is a mark, not a wall: a fetch that was begun below
-// it may pass it by one answer. Default: 32 MiB.
+// WithPrefetchBytes bounds what is fetched ahead of Poll. It is a mark, not a wall: no fetch is begun above it, but
+// what is on its way then still comes. That is up to four answers a broker, each within WithFetchMaxBytes and what
+// was left below the mark when it was asked for. Most of them wait for records to come, which is why none of this
+// room is set aside for them: the ranges that have records would wait with those that have none. Default: 32 MiB.
 func WithPrefetchBytes(n int64) ConsumerOption {
 	return consumerOption(func(c *consumerConfig) { c.prefetchBytes = n })
 }
