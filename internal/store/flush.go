@@ -148,7 +148,10 @@ func (s *Store) flushAll() error {
 	segs := s.queue.takeSegments()
 	for i, g := range segs {
 		if err := s.flushSegment(g); err != nil {
-			for _, g := range segs[i:] {
+			g.rng.mu.Lock()
+			s.enqueue(g) // unless it has become queued again already
+			g.rng.mu.Unlock()
+			for _, g := range segs[i+1:] {
 				s.queue.push(g)
 			}
 			return err

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/header"
 	"github.com/eastguard/eastguard/internal/vfs"
 	"github.com/eastguard/eastguard/internal/wal"
 )
@@ -233,6 +234,28 @@ func TestTheFlusherOutlivesAFullDisk(t *testing.T) {
 	require.NoError(t, n.checkpoint())
 	sameBytes(t, want, n.mustRead(refOf(1), 0, 1<<20))
 	require.Empty(t, n.fatal)
+}
+
+// TestASegmentIsQueuedOnceWhateverFails: the queue must not grow for as long as the disk is full.
+func TestASegmentIsQueuedOnceWhateverFails(t *testing.T) {
+	fault := vfs.NewFault(vfs.NewMem())
+	n := start(t, fault, small())
+	newRanges(n, 3)
+	fault.Add(vfs.Rule{Ops: vfs.OpWrite, Path: "*.log", Err: syscall.ENOSPC})
+	for off := range int64(5) {
+		require.True(t, isNoSpace(n.flushAll()))
+		for seg := range base.SegmentID(3) {
+			require.NoError(t, n.appendWait(seg+1, makeBatch(1, 0, off+1, 1, 50, header.NoProducer, 0)))
+		}
+	}
+	fault.Clear()
+	segs := n.queue.takeSegments()
+	require.Len(t, segs, 3)
+	for _, g := range segs {
+		n.queue.push(g)
+	}
+	require.NoError(t, n.checkpoint())
+	require.Zero(t, n.dirty.Load())
 }
 
 // TestReadersBesideEverything is for the race detector: producers, rolls, trims, waiters and readers at once.
