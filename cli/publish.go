@@ -154,13 +154,27 @@ func (o *publishOptions) parseArgs(words []string, raw publishFlags, changed fun
 	case raw.tombstone:
 		o.single = o.record(nil)
 	case raw.valueFile != "":
-		value, err := os.ReadFile(raw.valueFile)
+		value, err := readValueFile(raw.valueFile)
 		if err != nil {
-			return usagef("--value-file: %v", err)
+			return err
 		}
 		o.single = o.record(value)
 	}
 	return nil
+}
+
+func readValueFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, usagef("--value-file: %v", err)
+	}
+	defer f.Close()
+	value, err := readValue(f, name)
+	var e *sdk.Error
+	if err != nil && !errors.As(err, &e) {
+		return nil, usagef("--value-file: %v", err)
+	}
+	return value, err
 }
 
 func (o *publishOptions) record(value []byte) *sdk.Record {

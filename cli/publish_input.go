@@ -139,11 +139,17 @@ func (s *wholeSource) next() (sdk.Record, error) {
 		return sdk.Record{}, io.EOF
 	}
 	s.done = true
-	value, err := io.ReadAll(io.LimitReader(s.r, maxInputRecord+1))
-	if err == nil && len(value) > maxInputRecord {
-		err = errorf(sdk.CodeRecordTooLarge, "the input is larger than %d MiB, which no broker accepts as one record", maxInputRecord>>20)
-	}
+	value, err := readValue(s.r, "the input")
 	return *s.o.record(value), err
+}
+
+// readValue reads all of what as one value, and no more of it than a broker may accept.
+func readValue(r io.Reader, what string) ([]byte, error) {
+	value, err := io.ReadAll(io.LimitReader(r, maxInputRecord+1))
+	if err == nil && len(value) > maxInputRecord {
+		return nil, errorf(sdk.CodeRecordTooLarge, "%s is larger than %d MiB, which no broker accepts as one record", what, maxInputRecord>>20)
+	}
+	return value, err
 }
 
 // inFormat is a compiled --in format: fields with literal text between them, and the text that ends a record.

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -204,5 +206,21 @@ func TestInFormatErrors(t *testing.T) {
 		if _, err := compileInFormat(f); err == nil {
 			t.Errorf("%q compiles", f)
 		}
+	}
+}
+
+// A file without an end is refused like such an input, not read until the memory is full.
+func TestPublishBoundsTheValueFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "sparse")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(name, maxInputRecord+1); err != nil {
+		t.Fatal(err)
+	}
+	p := &fakeProducer{}
+	_, errs, err := run(t, &fakeClient{producer: p}, "", false, nil, "publish", "t", "k", "--value-file", name)
+	if sdk.CodeOf(err) != sdk.CodeRecordTooLarge || len(p.sent) > 0 || !strings.Contains(errs, "sparse") {
+		t.Errorf("%v %q, %d sent", err, errs, len(p.sent))
 	}
 }
