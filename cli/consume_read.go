@@ -117,6 +117,7 @@ func (r *reading) ended(ctx context.Context, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		r.why = "stopped"
+		r.Session.ended = r.follow
 		return context.Cause(ctx)
 	}
 	return err

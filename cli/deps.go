@@ -81,6 +81,9 @@ type Session struct {
 	names      nameCache
 	asked      bool            // the command under way has used a client
 	lost       bool            // the last one that did ended because no broker answered
+	ended      bool            // the command under way follows, and has come to its normal end by Ctrl-C
+	answered   time.Time       // when the last question of the command under way was answered
+	atPrompt   bool            // lines come from a person who sees what they do
 	at         string          // which command of a batch is under way, for its errors
 	nested     int             // depth of :source and run, to stop a file that runs itself
 	repl       replOptions     // what :set changed at the prompt

@@ -50,7 +50,11 @@ func (s *Session) meta(ctx context.Context, streams *term.IOStreams, name string
 		if len(args) != 1 {
 			return usagef(":use takes the name of a context")
 		}
-		return s.metaUse(args[0])
+		if err := s.metaUse(args[0]); err != nil {
+			return err
+		}
+		s.tellSeeds(streams)
+		return nil
 	case "connect":
 		if len(args) != 1 {
 			return usagef(":connect takes HOST:PORT")
@@ -60,6 +64,7 @@ func (s *Session) meta(ctx context.Context, streams *term.IOStreams, name string
 		}
 		s.overrides.set("seeds", args[0])
 		s.lost = false
+		s.tellSeeds(streams)
 		return nil
 	case "watch":
 		return s.metaWatch(ctx, streams, args)
@@ -163,6 +168,26 @@ func (s *Session) metaUse(name string) error {
 	delete(s.overrides.values, "seeds")
 	s.lost = false
 	return nil
+}
+
+// seedsText is where the next command goes.
+func (s *Session) seedsText() string {
+	set, err := s.resolve(NewRoot(s).PersistentFlags())
+	if err != nil || len(set.seeds) == 0 {
+		return "no brokers" // the next command says why
+	}
+	text := term.Escape(set.seeds[0])
+	if more := len(set.seeds) - 1; more > 0 {
+		text += " and " + itoa(int64(more)) + " more"
+	}
+	return text
+}
+
+// tellSeeds shows at the prompt where it has been switched to.
+func (s *Session) tellSeeds(streams *term.IOStreams) {
+	if s.atPrompt {
+		fprintf(streams.Err, "EastGuard CLI %s, %s\n", s.Version, s.seedsText())
+	}
 }
 
 // metaWatch is ":watch 2 topic list": the command with -w.

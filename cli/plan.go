@@ -110,6 +110,7 @@ func (a *app) showPlan(plan func(*term.Page), warning string) error {
 func (a *app) ask(ctx context.Context, question string) (string, error) {
 	fprintf(a.io.Err, "%s", question)
 	line, err := readLine(term.Interruptible(ctx, a.io.In))
+	a.answered = a.Now()
 	if err != nil && line == "" {
 		fprintf(a.io.Err, "\n")
 		if errors.Is(err, io.EOF) {

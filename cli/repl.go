@@ -124,7 +124,8 @@ func (r *repl) clirc(ctx context.Context, set settings) {
 }
 
 func (r *repl) loop(ctx context.Context) error {
-	fprintf(r.IO.Err, "EastGuard CLI %s. help shows what there is, TAB completes, exit leaves.\n", r.Version)
+	fprintf(r.IO.Err, "EastGuard CLI %s, %s. help shows what there is, TAB completes, exit leaves.\n", r.Version, r.seedsText())
+	r.atPrompt = true
 	var pending string
 	for {
 		line, err := r.editor.ReadLine(r.prompt(pending))
@@ -272,14 +273,20 @@ func (r *repl) runOne(ctx context.Context, l script.Line) error {
 		}
 	}()
 	start := r.Now()
+	r.ended, r.answered = false, time.Time{}
 	err := r.runLine(ctx, r.IO, l)
 	var sig signalled
 	interrupted := errors.As(context.Cause(ctx), &sig) && sig.sig == syscall.SIGINT
 	cancel(nil)
 	<-watched
 	if interrupted {
-		fprintf(r.IO.Err, "^C cancelled\n")
+		if !r.ended { // Ctrl-C is how a command that follows ends
+			fprintf(r.IO.Err, "^C cancelled\n")
+		}
 		return err
+	}
+	if r.answered.After(start) {
+		start = r.answered // how long the person thought is no news to them
 	}
 	r.showTook(r.Now().Sub(start), l)
 	return err

@@ -224,11 +224,22 @@ func TestPromptKeys(t *testing.T) {
 	broker := sdktest.Start(t, sdktest.WithTopic("orders", 1))
 	c := startConsole(t, broker.Addr(), map[string]string{".config/eastguard/clirc": "# my own\n:set timing off\nversion\n"})
 	c.awaitText("eg-cli 1.2.3") // from clirc
+	c.awaitText("EastGuard CLI 1.2.3, " + broker.Addr() + ". help shows")
+	c.line(":connect " + broker.Addr())
+	c.awaitText("EastGuard CLI 1.2.3, " + broker.Addr() + "\n")
 
-	// Ctrl-C ends the command, not the prompt.
+	// Ctrl-C ends the command, not the prompt. It is the normal end of one that follows, and of no other.
 	c.line("publish orders first one")
 	c.keys("consume orders -f\r")
 	c.awaitText("  first  one\n") // now it runs, and waits
+	c.keys("\x03")
+	c.awaitText("1 record, stopped.")
+	c.prompted("eastguard> ")
+	if s := c.screen(); strings.Contains(s, "cancelled") {
+		t.Errorf("a normal end is called cancelled:\n%s", s)
+	}
+	c.keys("publish orders\r")
+	c.awaitText("reading records from the terminal")
 	c.keys("\x03")
 	c.awaitText("^C cancelled")
 	c.prompted("eastguard> ")

@@ -62,6 +62,7 @@ func (w *watcher) loop(ctx context.Context) error {
 			if errors.Is(context.Cause(ctx), errTimeUp) {
 				return nil
 			}
+			w.ended = ctx.Err() != nil
 			return err
 		}
 		if err := w.show(text); err != nil {
@@ -72,6 +73,7 @@ func (w *watcher) loop(ctx context.Context) error {
 			if errors.Is(context.Cause(ctx), errTimeUp) {
 				return nil
 			}
+			w.ended = true
 			return context.Cause(ctx)
 		case <-ticker.C:
 		}
