@@ -316,7 +316,7 @@ func (g gate) judge(rate float64, p99 time.Duration) error {
 		misses = append(misses, fmt.Sprintf("%.0f records/s, at least %.0f wanted", rate, g.minRate))
 	}
 	if g.maxP99 > 0 && p99 > g.maxP99 {
-		misses = append(misses, fmt.Sprintf("p99 %s, at most %s wanted", term.FormatTook(p99), g.maxP99))
+		misses = append(misses, fmt.Sprintf("p99 %s, at most %s wanted", term.FormatTook(p99), term.FormatTook(g.maxP99)))
 	}
 	if b := g.base; b != nil {
 		if floor := b.Rate * (1 - g.maxRegress); rate < floor {

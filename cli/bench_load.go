@@ -42,6 +42,8 @@ type loadClient struct {
 	unknown  int64
 	first    error
 	lastAck  time.Time
+	warm     bool              // the warm-up is over
+	before   sdk.ProducerStats // as it was then
 	segments map[sdk.RangeID]sdk.SegmentID
 	seals    int64 // acks that named another segment of a range than before
 }
@@ -61,7 +63,7 @@ func newLoad(plan benchPlan, client producerMaker, now time.Time) (*load, error)
 		}
 		c := &loadClient{
 			id: i, producer: p, rng: rand.New(rand.NewPCG(uint64(i), uint64(now.UnixNano()))), lat: newLatencies(),
-			segments: map[sdk.RangeID]sdk.SegmentID{}, pace: newPacer(plan.rate/float64(plan.clients), now),
+			warm: plan.warmup == 0, segments: map[sdk.RangeID]sdk.SegmentID{}, pace: newPacer(plan.rate/float64(plan.clients), now),
 		}
 		if plan.zipf > 0 {
 			c.zipf = rand.NewZipf(c.rng, plan.zipf, 1, uint64(plan.keys-1))
@@ -97,6 +99,9 @@ func (l *load) drive(ctx context.Context, c *loadClient, mk makeRecord) error {
 		if !l.end.IsZero() && intended.After(l.end) || ctx.Err() != nil {
 			break
 		}
+		if !intended.Before(l.warmEnd) {
+			c.endWarmup()
+		}
 		rec, settled := l.record(c, n, mk)
 		size := int64(len(rec.Key) + len(rec.Value))
 		l.sent.Add(1)
@@ -121,6 +126,15 @@ func (l *load) drive(ctx context.Context, c *loadClient, mk makeRecord) error {
 		defer cancel()
 	}
 	return c.producer.Flush(ctx)
+}
+
+// endWarmup notes what the producer had done before the first record that counts.
+func (c *loadClient) endWarmup() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.warm {
+		c.warm, c.before = true, c.producer.Stats()
+	}
 }
 
 // share splits total among n, the first ones taking the rest.
@@ -228,10 +242,11 @@ func (l *load) totals() (t loadTotals) {
 		for r := range c.segments {
 			ranges[r] = true
 		}
-		c.mu.Unlock()
 		s := c.producer.Stats()
-		t.batches += int64(s.Batches)
-		t.batched += int64(s.Acked)
+		if c.warm {
+			t.batches += int64(s.Batches - c.before.Batches)
+		}
+		c.mu.Unlock()
 		t.retries += int64(s.Retries)
 	}
 	t.ranges = len(ranges)
@@ -241,7 +256,7 @@ func (l *load) totals() (t loadTotals) {
 type loadTotals struct {
 	lat                                    latencies
 	records, bytes, errors, unknown, seals int64
-	batches, batched, retries              int64
+	batches, retries                       int64
 	ranges                                 int
 	first                                  error
 	lastAck                                time.Time

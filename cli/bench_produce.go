@@ -31,7 +31,7 @@ type produceFields struct {
 	Unknown      int64   `json:"unknown" doc:"errors that do not say whether the record was written"`
 	FirstError   string  `json:"first_error,omitempty"`
 	Retries      int64   `json:"retries"`
-	Batches      int64   `json:"batches"`
+	Batches      int64   `json:"batches" doc:"acked after the warm-up"`
 	BatchRecords float64 `json:"records_per_batch"`
 	Ranges       int     `json:"ranges" doc:"ranges written to"`
 	Seals        int64   `json:"seals" doc:"segments that ended while they were written to"`
@@ -135,7 +135,7 @@ func (l *load) report(t loadTotals, cpu cpuClock) produceFields {
 		ValueBytes: l.plan.payload.size, Keys: l.plan.keys, Codec: l.plan.codec, CPU: cpu.percent(),
 	}
 	if t.batches > 0 {
-		f.BatchRecords = float64(t.batched) / float64(t.batches)
+		f.BatchRecords = float64(t.records) / float64(t.batches)
 	}
 	if t.first != nil {
 		f.FirstError = describe(t.first).Message

@@ -128,7 +128,7 @@ func TestGate(t *testing.T) {
 		"none":             {gate{}, ""},
 		"fast enough":      {gate{minRate: 900, maxP99: 20 * time.Millisecond}, ""},
 		"too slow":         {gate{minRate: 1100}, "1000 records/s, at least 1100 wanted"},
-		"too late":         {gate{maxP99: 5 * time.Millisecond}, "p99 10 ms, at most 5ms wanted"},
+		"too late":         {gate{maxP99: 5 * time.Millisecond}, "p99 10 ms, at most 5.0 ms wanted"},
 		"as before":        {gate{base: &baseReport{Rate: 1040, P99: 9600}, maxRegress: 0.05}, ""},
 		"slower":           {gate{base: &baseReport{Rate: 1100, P99: 20000}, maxRegress: 0.05}, "9.1% below the 1100 of before"},
 		"later":            {gate{base: &baseReport{Rate: 900, P99: 8000}, maxRegress: 0.05}, "25.0% above the 8.0 ms of before"},

@@ -56,9 +56,12 @@ type bulk struct {
 type offsetSpan struct{ first, last int64 }
 
 func runPublishMany(ctx context.Context, o *publishOptions, client publishClient) error {
-	if o.timeoutGiven() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.set.timeout)
+	whole := ctx // what is under way is waited for until its end
+	if o.timeoutGiven() && o.set.timeout > 0 {
+		var cancel, cancelWhole context.CancelFunc
+		whole, cancelWhole = context.WithTimeout(ctx, o.set.timeout)
+		defer cancelWhole()
+		ctx, cancel = context.WithTimeout(whole, deliverIn(o.set.timeout))
 		defer cancel()
 	}
 	src, err := o.source(ctx)
@@ -87,7 +90,7 @@ func runPublishMany(ctx context.Context, o *publishOptions, client publishClient
 		progress = o.startProgress(b.progressLine)
 	}
 	readErr := patiently(ctx, blockedSend, func() error { return b.feed(ctx, p, src) })
-	flushErr := b.finish(ctx, p)
+	flushErr := b.finish(whole, p)
 	progress.stop()
 	return b.conclude(ctx, client, o.Now().Sub(start), mostTelling(readErr, flushErr))
 }
@@ -161,10 +164,10 @@ func (b *bulk) failLocked(err error) {
 	b.first = mostTelling(b.first, err)
 }
 
-// finish waits for the acks of what was sent. After a Ctrl-C or a deadline it still waits a little, because those
-// records are on their way and the summary should be true of them.
+// finish waits for the acks of what was sent. After a Ctrl-C it still waits a little, because those records are on
+// their way and the summary should be true of them; before a deadline, feed has left it the last of the time.
 func (b *bulk) finish(ctx context.Context, p Producer) error {
-	if ctx.Err() != nil {
+	if errors.Is(ctx.Err(), context.Canceled) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), flushWait)
 		defer cancel()
