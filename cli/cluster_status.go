@@ -50,8 +50,8 @@ type nodeRow struct {
 	Leaders       int       `json:"leaders" col:"LEADERS"`
 	Segments      int       `json:"segments" col:"SEGMENTS"`
 	ShardLeaders  int       `json:"shard_leaders" col:"SHARDS,wide"`
-	DiskUsed      int64     `json:"disk_used_bytes" col:"DISK" as:"bytes"`
-	DiskTotal     int64     `json:"disk_total_bytes" col:"OF,wide" as:"bytes"`
+	DiskUsed      int64     `json:"disk_used_bytes" col:"DISK" as:"share" of:"DiskTotal" doc:"of the file system, by whomever"`
+	DiskTotal     int64     `json:"disk_total_bytes"`
 	InPerSec      int64     `json:"in_bytes_per_sec" col:"IN/s" as:"bytes"`
 	OutPerSec     int64     `json:"out_bytes_per_sec" col:"OUT/s" as:"bytes"`
 	FsyncP99Us    int64     `json:"fsync_p99_us" col:"FSYNC-P99" as:"us"`

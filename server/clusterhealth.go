@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/term"
 	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
 )
@@ -133,11 +134,11 @@ func (s *Server) checkDisk() wire.HealthCheck {
 	}
 	switch {
 	case st.DiskFull:
-		c.Result, c.Next = wire.HealthFail, "free space or shorten retention: eg-cli topic alter TOPIC --set retention=…"
+		c.Result, c.Next = wire.HealthFail, "free space or shorten retention: eg-cli topic alter TOPIC retention=…"
 	case used >= int(100*topology.HighWater) || fsync.Quantile(0.99) > slowFsync:
 		c.Result = wire.HealthWarn
 	}
-	c.Detail = fmt.Sprintf("%d %% used, fsync p99 %s", used, fsync.Quantile(0.99).Round(10*time.Microsecond))
+	c.Detail = fmt.Sprintf("%d%% used, fsync p99 %s", used, term.FormatTook(fsync.Quantile(0.99)))
 	return c
 }
 

@@ -23,6 +23,7 @@ type column struct {
 	heading string
 	wide    bool
 	as      string
+	of      []int // path of the whole that a share is of
 	right   bool
 }
 
@@ -39,6 +40,7 @@ const (
 	asAge         = "age"           // 3m12s, from a Time
 	asStamp       = "stamp"         // 12:04:31.207, from a Time
 	asPercent     = "percent"       // 41%
+	asShare       = "share"         // 69% of 252.0 GiB: the field is part of the one that the of tag names
 	asHash        = "hash"          // 0x4000, as --split-at reads it, from a full hash
 )
 
@@ -50,6 +52,9 @@ func columnsOf(t reflect.Type) []column {
 		if f.Anonymous && f.Type.Kind() == reflect.Struct && f.Tag.Get("json") == "" {
 			for _, c := range columnsOf(f.Type) {
 				c.path = append([]int{i}, c.path...)
+				if c.of != nil {
+					c.of = append([]int{i}, c.of...)
+				}
 				cols = append(cols, c)
 			}
 			continue
@@ -59,9 +64,13 @@ func columnsOf(t reflect.Type) []column {
 		if name == "" || name == "-" {
 			continue
 		}
+		var of []int
+		if whole, ok := t.FieldByName(f.Tag.Get("of")); ok {
+			of = whole.Index
+		}
 		cols = append(cols, column{
 			path: []int{i}, name: name, heading: heading, wide: flags == "wide",
-			as: f.Tag.Get("as"), right: numeric(f.Type) || f.Tag.Get("as") == asSpan,
+			as: f.Tag.Get("as"), of: of, right: numeric(f.Type) || f.Tag.Get("as") == asSpan,
 		})
 	}
 	return cols
@@ -137,6 +146,9 @@ func (c column) human(row reflect.Value, h Human) string {
 	if c.as == asHash {
 		return shortHash(c.raw(row))
 	}
+	if c.as == asShare && c.of != nil {
+		return share(v.Int(), row.FieldByIndex(c.of).Int(), h)
+	}
 	if text, ok := c.formatted(v, h); ok {
 		return text
 	}
@@ -196,6 +208,14 @@ func (c column) formatted(v reflect.Value, h Human) (string, bool) {
 		return FormatSpan(time.Duration(f) * time.Millisecond), true
 	}
 	return "", false
+}
+
+// share prints a part of a whole in bytes; without a whole the part alone.
+func share(part, whole int64, h Human) string {
+	if whole <= 0 {
+		return h.Bytes.Format(part)
+	}
+	return fmt.Sprintf("%.0f%% of %s", 100*float64(part)/float64(whole), h.Bytes.Format(whole))
 }
 
 // shortHash leaves trailing zeros out, down to four digits: 0x4000. That is still the same point, since digits

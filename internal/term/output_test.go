@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,24 @@ func render(t *testing.T, o Output, rows any) string {
 		t.Fatal(err)
 	}
 	return b.String()
+}
+
+func TestShareOfAWhole(t *testing.T) {
+	type disk struct {
+		Used  int64 `json:"used_bytes" col:"DISK" as:"share" of:"Total"`
+		Total int64 `json:"total_bytes"`
+	}
+	type node struct {
+		Name string `json:"name" col:"NODE"`
+		disk
+	}
+	rows := []node{{"n1", disk{174 << 30, 252 << 30}}, {"n2", disk{0, math.MaxInt64}}, {"n3", disk{Used: 1 << 30}}}
+	if got, want := render(t, Output{}, rows), "NODE              DISK\nn1    69% of 252.0 GiB\nn2       0% of 8.0 EiB\nn3             1.0 GiB\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	if got := render(t, Output{Format: FormatCSV}, rows[:1]); !strings.Contains(got, "n1,186831077376") {
+		t.Errorf("csv: %s", got)
+	}
 }
 
 func TestListFormats(t *testing.T) {
