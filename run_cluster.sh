@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # A cluster on this machine, for trying EastGuard out. Everything it makes lies under .test_cluster.
 #
-#   bash run_cluster.sh          build, start with empty data, wait until it is healthy
-#   bash run_cluster.sh start    the same, with the data of the last run
-#   bash run_cluster.sh demo     start with empty data and play the first three commands
+#   bash run_cluster.sh          build, start with empty data (what was there is removed), wait until it is healthy
+#   bash run_cluster.sh start    start with the data of the last run
+#   bash run_cluster.sh demo     the same, and play the first three commands
 #   bash run_cluster.sh status   which processes run, and what the cluster says of itself
 #   bash run_cluster.sh stop     graceful stop; the data stays
 #   bash run_cluster.sh clean    stop and delete .test_cluster
@@ -136,12 +136,20 @@ start() {
 }
 
 stop() {
-	local i pid
+	local i pid stopped=
 	for ((i = 1; i <= nodes; i++)); do
 		pid=$(running_pid "$i") || continue
 		kill -TERM "$pid"
+		stopped+=" n$i"
 	done
 	for ((i = 1; i <= nodes; i++)); do stop_wait "$i"; done
+	if [[ ! -e $dir/n1 ]]; then
+		say "nothing runs, and there is no data in $(relative "$dir")"
+	elif [[ -n $stopped ]]; then
+		say "stopped$stopped; the data stays in $(relative "$dir")"
+	else
+		say "nothing runs; the data stays in $(relative "$dir")"
+	fi
 }
 
 # stop_wait waits for node $1 to end, with a deadline.
@@ -159,10 +167,17 @@ stop_wait() {
 }
 
 clean() {
-	stop
+	local was=
+	[[ -e $dir/n1 ]] && was=yes
+	stop >/dev/null
 	# Only what this script made: a mistyped EASTGUARD_CLUSTER_DIR must not cost anyone a home directory.
 	rm -rf "$bin" "$dir"/n[0-9]* "$dir/health"
 	rmdir "$dir" 2>/dev/null || true
+	if [[ -n $was ]]; then
+		say "removed the nodes and data of the last run in $(relative "$dir")"
+	elif [[ ${1:-} != quiet ]]; then
+		say "nothing to remove in $(relative "$dir")"
+	fi
 }
 
 status() {
@@ -191,7 +206,7 @@ play() {
 }
 
 demo() {
-	clean
+	clean quiet
 	start
 	play create-topic my_topic 1
 	play publish my_topic user123 "Hello EastGuard!"
@@ -207,7 +222,7 @@ relative() { echo "${1#"$PWD"/}"; }
 
 (($# <= 1)) || fail "one command at a time, not \"$*\""
 case ${1:-fresh} in
-fresh) clean && start ;;
+fresh) clean quiet && start ;;
 start) start ;;
 demo) demo ;;
 status) status ;;

@@ -12,11 +12,12 @@ screen | grep -v '^Pane is dead' | masked | same demo.txt
 seeds=127.0.0.1:$EASTGUARD_BASE_PORT
 has() { grep -qF -- "$1" <<<"$2"; } # not at the end of a pipe: grep -q would close it on the writer
 has "n1  running" "$(bash run_cluster.sh status)" || die "the cluster does not run after the demo"
-bash run_cluster.sh stop
+has "stopped n1; the data stays in" "$(bash run_cluster.sh stop)" || die "stop does not say what it did"
+has "nothing runs; the data stays in" "$(bash run_cluster.sh stop)" || die "a second stop does not say that nothing runs"
 if bash run_cluster.sh status >/dev/null; then die "status of a stopped cluster must fail"; fi
 bash run_cluster.sh start >/dev/null
 has 'Hello EastGuard!' "$("$cli" -s "$seeds" consume my_topic earliest 10 2>/dev/null)" || die "the record is gone after stop and start"
-bash run_cluster.sh >/dev/null
+has "removed the nodes and data of the last run in" "$(bash run_cluster.sh)" || die "a bare start does not say that it removes the former data"
 if has my_topic "$("$cli" -s "$seeds" topic list -o name)"; then die "a bare start must begin with empty data"; fi
 
 # Where the port is taken, also by a healthy broker, it says so and does not talk to the stranger.
