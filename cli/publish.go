@@ -42,7 +42,7 @@ type ackDocument struct {
 	Key        term.Text `json:"key,omitzero" col:"KEY"`
 	KeyB64     string    `json:"key_b64,omitempty"`
 	ValueBytes int       `json:"value_bytes" col:"BYTES"`
-	Timestamp  term.Time `json:"timestamp"`
+	Timestamp  term.Time `json:"timestamp" doc:"when the broker appended the record; --timestamp sets the record's own, which consume shows"`
 	Segment    string    `json:"segment" col:"SEGMENT,wide"`
 	AckedBy    []string  `json:"acked_by" col:"ACKED-BY"`
 	TookMs     float64   `json:"took_ms" col:"TOOK" as:"ms"`
