@@ -80,7 +80,7 @@ func (s *Session) meta(ctx context.Context, streams *term.IOStreams, name string
 	case "history":
 		return s.metaHistory(streams, args)
 	case "clear":
-		if streams.IsOutTTY() {
+		if streams.RepaintsOut() {
 			fprintf(streams.Out, "\x1b[H\x1b[2J")
 		}
 		return nil

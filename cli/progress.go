@@ -15,9 +15,9 @@ type progress struct {
 	done chan struct{}
 }
 
-// startProgress begins drawing, if stderr is a terminal and -q is not given. stop must be called.
+// startProgress begins drawing, if stderr can be drawn over and -q is not given. stop must be called.
 func (a *app) startProgress(line func(elapsed time.Duration) string) *progress {
-	if !a.io.IsErrTTY() || a.flags.quiet {
+	if !a.io.RepaintsErr() || a.flags.quiet {
 		return noProgress()
 	}
 	p := &progress{quit: make(chan struct{}), done: make(chan struct{})}

@@ -95,7 +95,7 @@ func (s *Session) openREPL(ctx context.Context, set settings) (*repl, error) {
 	}
 	h := newHinter(s)
 	editor, err := lineedit.Open(lineedit.Options{
-		In: in, Out: out, Context: ctx, Dumb: s.Getenv("TERM") == "dumb" || !s.IO.IsOutTTY(),
+		In: in, Out: out, Context: ctx, Dumb: !s.IO.RepaintsOut(),
 		HistoryFile: term.StatePath(s.Getenv, "history"),
 		Complete:    func(line string) []lineedit.Candidate { return s.completeLine(ctx, line) },
 		Hint:        h.hint,
@@ -266,8 +266,7 @@ func (r *repl) runOne(ctx context.Context, l script.Line) error {
 		defer close(watched)
 		select {
 		case <-signals:
-			// The terminal has echoed ^C where the command was about to write.
-			fprintf(r.IO.Err, "\r\x1b[K")
+			fprintf(r.IO.Err, "%s", overEcho(r.IO))
 			cancel(quiet{signalled{syscall.SIGINT}})
 		case <-ctx.Done():
 		}
@@ -290,6 +289,14 @@ func (r *repl) runOne(ctx context.Context, l script.Line) error {
 	}
 	r.showTook(r.Now().Sub(start), l)
 	return err
+}
+
+// overEcho gets rid of the ^C that the terminal has echoed where the command was about to write, or leaves its line.
+func overEcho(io *term.IOStreams) string {
+	if io.RepaintsErr() {
+		return "\r\x1b[K"
+	}
+	return "\n"
 }
 
 func (r *repl) showTook(d time.Duration, l script.Line) {

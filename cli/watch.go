@@ -37,8 +37,8 @@ func (a *app) watchable(cmd *cobra.Command, run func(ctx context.Context, args [
 	}
 }
 
-// watcher repeats one command. On a terminal it repaints the screen and marks what changed; for a program it
-// prints a document whenever the document has changed.
+// watcher repeats one command. On a terminal it repaints the screen and marks what changed; for a program, or where
+// nothing can be repainted, it prints a document whenever the document has changed.
 type watcher struct {
 	*app
 	out      *term.IOStreams
@@ -98,7 +98,7 @@ func (w *watcher) once(ctx context.Context) (string, error) {
 
 func (w *watcher) show(text string) error {
 	now := w.Now()
-	if w.out.IsOutTTY() && !w.machine() {
+	if w.out.RepaintsOut() && !w.machine() {
 		return w.repaint(text, now)
 	}
 	if text == w.last {

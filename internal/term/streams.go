@@ -21,6 +21,7 @@ type IOStreams struct {
 
 	inTTY, outTTY, errTTY bool
 	outColor, errColor    bool
+	dumb                  bool // the terminal cannot move its cursor
 	ascii                 bool
 	size                  func() (cols, rows int)
 }
@@ -58,11 +59,12 @@ func (s *IOStreams) SetSize(cols, rows int) {
 	s.size = func() (int, int) { return cols, rows }
 }
 
-// Decide settles colour and glyphs from the flags and the environment. It is called once a command, before
-// anything is printed.
+// Decide settles colour, glyphs and repainting from the flags and the environment. It is called once a command,
+// before anything is printed.
 func (s *IOStreams) Decide(mode ColorMode, ascii bool, getenv func(string) string) {
 	s.outColor = mode.On(s.outTTY, getenv)
 	s.errColor = mode.On(s.errTTY, getenv)
+	s.dumb = getenv("TERM") == "dumb"
 	s.ascii = ascii || !utf8Locale(getenv)
 }
 
@@ -74,6 +76,12 @@ func (s *IOStreams) IsOutTTY() bool { return s.outTTY }
 
 // IsErrTTY reports whether stderr is a terminal.
 func (s *IOStreams) IsErrTTY() bool { return s.errTTY }
+
+// RepaintsOut reports whether what is on stdout can be written over: it is a terminal, and none that only appends.
+func (s *IOStreams) RepaintsOut() bool { return s.outTTY && !s.dumb }
+
+// RepaintsErr is RepaintsOut for stderr.
+func (s *IOStreams) RepaintsErr() bool { return s.errTTY && !s.dumb }
 
 // ASCII reports whether only ASCII glyphs may be drawn.
 func (s *IOStreams) ASCII() bool { return s.ascii }
