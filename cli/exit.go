@@ -109,6 +109,19 @@ func partly(open bool, format string, args ...any) *sdk.Error {
 	return errorf(sdk.CodePartial, format, args...).WithOutcome(outcome)
 }
 
+// unprinted is the error of a command whose change was made and could not be told of: stdout was full, or a filter
+// failed. Nobody may take it for a change that can be tried again. A reader that has seen enough is no error.
+func unprinted(err error) error {
+	if err == nil || outputClosed(err) {
+		return err
+	}
+	var e *sdk.Error
+	if !errors.As(err, &e) {
+		e = errorf(sdk.CodeInternal, "it was done, but what came of it could not be printed: %v", err)
+	}
+	return e.WithOutcome(sdk.OutcomeApplied)
+}
+
 // someFailed is partly for records; first is the failure to tell of.
 func someFailed(failed, all int64, first error, open bool) error {
 	r, label := describe(first), "the first: "

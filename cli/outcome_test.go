@@ -268,3 +268,35 @@ func env(pair string) func(string) string {
 	name, value, _ := strings.Cut(pair, "=")
 	return func(n string) string { return map[string]string{name: value}[n] }
 }
+
+// A change whose result cannot be printed has been made all the same.
+func TestAFullDiskDoesNotUndoWhatWasDone(t *testing.T) {
+	for _, tt := range []struct {
+		outcome string
+		args    []string
+	}{
+		{"applied", []string{"publish", "t", "k", "v"}},
+		{"applied", []string{"publish", "t", "k", "v", "--jq", ".nothing | error"}},
+		{"applied", []string{"create-topic", "new", "1"}},
+		{"applied", []string{"topic", "delete", "t", "--yes"}},
+		{"applied", []string{"topic", "alter", "t", "compression=zstd"}},
+		{"not_applied", []string{"create-topic", "new", "1", "--dry-run"}},
+		{"not_applied", []string{"topic", "list"}},
+	} {
+		streams, _, _, errBuf := term.Test()
+		streams.Out = fullDisk{}
+		s := NewSession(Deps{IO: streams, Getenv: func(string) string { return "" }, Connect: func(Target) (Client, error) {
+			return &fakeClient{admin: &fakeAdmin{topics: topicsOf("t")}, producer: &fakeProducer{}}, nil
+		}})
+		err := s.execute(context.Background(), streams, tt.args)
+		if r := describe(err); err == nil || r.Outcome != tt.outcome {
+			t.Errorf("%q: %s, %v %q", tt.args, r.Outcome, err, errBuf)
+		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}
+}

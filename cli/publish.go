@@ -285,7 +285,7 @@ func runPublish(ctx context.Context, o *publishOptions, client publishClient) er
 		return o.suggestTopic(ctx, client.Admin(), o.topic, sendError(err))
 	}
 	doc := newAckDocument(ack, o.topic, o.single, 1, elapsed)
-	return o.output().Object(doc, func(p *term.Page) { p.Line("%s", ackLine(doc, o.single.Key)) })
+	return unprinted(o.output().Object(doc, func(p *term.Page) { p.Line("%s", ackLine(doc, o.single.Key)) }))
 }
 
 // deliverIn is the producer's share of a command's time. It ends a little earlier, because the producer knows why a record

@@ -132,7 +132,7 @@ func runTopicAlter(ctx context.Context, o *topicAlterOptions, admin interface {
 	if err != nil {
 		return err
 	}
-	return o.print(o.document(done))
+	return unprinted(o.print(o.document(done)))
 }
 
 // narrows reports whether the change lets records be deleted earlier.

@@ -211,6 +211,9 @@ func runCreateTopic(ctx context.Context, o *createTopicOptions, admin interface 
 		Created: !o.dryRun, DryRun: o.dryRun, TookMs: millis(o.Now().Sub(start)),
 	}
 	if err := o.printCreated(doc); err != nil {
+		if doc.Created {
+			return unprinted(err)
+		}
 		return err
 	}
 	if o.dryRun && o.detailed {

@@ -203,6 +203,9 @@ func (o *topicDeleteOptions) apply(ctx context.Context, admin topicDeleter, plan
 		return failed[0]
 	}
 	if err := o.printResult(plan); err != nil {
+		if len(failed) < len(plan) {
+			return unprinted(err)
+		}
 		return err
 	}
 	o.Session.names.forget()
