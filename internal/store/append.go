@@ -70,7 +70,11 @@ func (s *Store) Append(seg base.SegmentID, b Batch, done func(end int64, err err
 
 // admit refuses a batch that the node has no room for, in memory, in the log or on the disk.
 func (s *Store) admit(n int, nowMs int64) error {
-	if err := s.space.admit(int64(n), s.dirty.Load(), nowMs); err != nil {
+	look, err := s.space.admit(int64(n), s.dirty.Load(), nowMs)
+	if look {
+		s.queue.nudge()
+	}
+	if err != nil {
 		return err
 	}
 	if d := s.dirty.Load(); d > 0 && d+int64(n) > s.o.DirtyBytes {
@@ -155,7 +159,7 @@ func (p *pending) logged(lsn wal.LSN, err error) {
 	g.rng.mu.Unlock()
 	if err != nil {
 		if errors.Is(err, base.CodeDiskFull) {
-			s.space.noSpace()
+			s.metFull()
 		}
 		done(0, base.Wrap(base.CodeInternal, opAppend, err))
 		return

@@ -34,7 +34,7 @@ func (s *Store) whenUnlinked(done func(error)) func(error) {
 		}
 		s.queue.pushUnlink(done)
 		if s.err() != nil {
-			s.abandonUnlinks()
+			s.abandon()
 		}
 	}
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -14,6 +15,7 @@ type flushQueue struct {
 	mu      sync.Mutex
 	segs    []*segmentLog // with something to write or to finish, oldest first; each at most once
 	unlinks []func(error) // callers of drops, to be told when the files are gone
+	retries []retry       // records that met a full disk, for another try with the reserve
 	wake    chan struct{} // of capacity one
 }
 
@@ -28,6 +30,51 @@ func (q *flushQueue) pushUnlink(done func(error)) {
 	q.unlinks = append(q.unlinks, done)
 	q.mu.Unlock()
 	q.nudge()
+}
+
+// retry is a record of the catalogue that the log had no room for.
+type retry struct {
+	again func() error
+	done  func(error)
+	err   error // what the first try met
+}
+
+// retryLater leaves the record to the flusher, which gives the reserve first. The log bounds how many there are. Before
+// the flusher runs there is nobody to leave it to.
+func (s *Store) retryLater(r retry) {
+	if !s.started.Load() {
+		s.space.noSpace()
+		r.try()
+		return
+	}
+	s.queue.mu.Lock()
+	s.queue.retries = append(s.queue.retries, r)
+	s.queue.mu.Unlock()
+	s.metFull()
+	if s.err() != nil {
+		s.abandon()
+	}
+}
+
+func (q *flushQueue) takeRetries() []retry {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	r := q.retries
+	q.retries = nil
+	return r
+}
+
+// retryRecords tries once more what met the full disk.
+func (s *Store) retryRecords() {
+	for _, r := range s.queue.takeRetries() {
+		r.try()
+	}
+}
+
+func (r *retry) try() {
+	if err := r.again(); err != nil {
+		r.done(err)
+	}
 }
 
 // takeSegments empties the queue.
@@ -62,6 +109,8 @@ type flusher struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the goroutine has ended; nil when it was never started
 
+	started atomic.Bool
+
 	dirtyFiles []*openFile         // written and not synced, oldest first; each with a reference
 	newNames   map[string]struct{} // directories with names that were not synced yet
 	trims      []*segmentLog       // finished; their files may be longer than they say
@@ -84,6 +133,7 @@ const retryFull = 250 * time.Millisecond
 
 func (f *flusher) start(ctx context.Context, s *Store) {
 	ctx, f.cancel = context.WithCancel(ctx)
+	f.started.Store(true)
 	f.done = make(chan struct{})
 	go func() {
 		defer close(f.done)
@@ -115,12 +165,14 @@ func (f *flusher) run(ctx context.Context, s *Store) {
 				return
 			}
 			s.space.noSpace()
+		}
+		if s.space.full.Load() {
 			retry.Reset(retryFull)
 		}
 	}
 }
 
-// work does what is due: unlinks first, for they make space; a checkpoint when the log has grown enough, which writes
+// work does what is due: a look at the disk, the records that wait for the reserve, unlinks, for they make space; a checkpoint when the log has grown enough, which writes
 // everything; else the writing alone when there is enough of it.
 func (s *Store) work() error {
 	s.takeToken()
@@ -128,6 +180,8 @@ func (s *Store) work() error {
 	if err := s.err(); err != nil {
 		return err
 	}
+	s.space.tend(s.dirty.Load())
+	s.retryRecords()
 	if err := s.unlinkDropped(); err != nil {
 		return err
 	}

@@ -186,6 +186,9 @@ func TestAFullDiskRefusesProducesAndKeepsTheRest(t *testing.T) {
 	require.NoError(t, n.Start(context.Background()))
 	n.openSegment(specOf(1, 0, 0))
 	mem.SetCapacity(3 << 20)
+	n.takeToken()
+	n.space.probe(n.dirty.Load())
+	n.giveToken()
 	var want []byte
 	var err error
 	for off := int64(0); off < 1000; off++ {

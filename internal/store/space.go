@@ -9,7 +9,7 @@ import (
 	"github.com/eastguard/eastguard/internal/vfs"
 )
 
-// probeBytes is how much may be appended between two looks at the free space.
+// probeBytes is how much may be appended before another look at the free space is asked for.
 const probeBytes = 1 << 20
 
 // probeMs is how old a look may become while appends come.
@@ -17,6 +17,8 @@ const probeMs = 500
 
 // space refuses produces while the disk has no room for them. Every batch needs room twice: in the log, whose next file
 // must fit (headroom), and in its segment file, for which everything in memory is waiting.
+//
+// Only the flusher looks at the disk, and takes and gives the reserve; those who append read what it has found.
 type space struct {
 	fs       vfs.FS
 	dir      string
@@ -26,8 +28,11 @@ type space struct {
 
 	full        atomic.Bool
 	free, total atomic.Int64
+	spare       atomic.Int64 // of the last look: what was free beyond what it had to hold already
 	since       atomic.Int64 // bytes appended since the last look
-	lookedMs    atomic.Int64
+	lookedMs    atomic.Int64 // when the last look was asked for, by the clock of the appends
+	due         atomic.Bool  // a look is asked for
+	met         atomic.Bool  // a write to the log has met the full disk
 }
 
 // isNoSpace reports whether err says only that the disk is full, so that the same may be tried again. A sync or a rename
@@ -40,30 +45,53 @@ func isNoSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, base.CodeDiskFull)
 }
 
-// admit refuses n more bytes when the disk is full. It looks at the disk itself now and then; nobody else does.
-func (sp *space) admit(n, dirty, nowMs int64) error {
+// admit refuses n more bytes when the disk is full, or may be by now: then it is Busy until the flusher has looked. It
+// reports whether the flusher is to be woken for a look.
+func (sp *space) admit(n, dirty, nowMs int64) (look bool, err error) {
+	since := sp.since.Add(n)
 	age := nowMs - sp.lookedMs.Load()
-	if sp.since.Add(n) > probeBytes || age > probeMs || age < -probeMs || (sp.full.Load() && age > probeMs/10) {
+	spent := since > n && 2*since > sp.spare.Load() // what a look allows it allows to one batch at least
+	if spent || since > probeBytes || age > probeMs || age < -probeMs {
 		sp.lookedMs.Store(nowMs)
+		look = !sp.due.Swap(true)
+	}
+	switch {
+	case sp.full.Load():
+		sp.since.Add(-n)
+		return look, base.Errorf(base.CodeDiskFull, opAppend, "%d bytes are free in %s, of which %d are kept for what was accepted before", sp.free.Load(), sp.dir, dirty+sp.headroom)
+	case spent:
+		sp.since.Add(-n)
+		return look, base.Errorf(base.CodeBusy, opAppend, "the free space in %s is being looked at", sp.dir)
+	}
+	return look, nil
+}
+
+// tend does what was asked for since the last time; while the disk is full, a look each time. It is the flusher's.
+func (sp *space) tend(dirty int64) {
+	if sp.met.Swap(false) {
+		sp.noSpace()
+		return
+	}
+	if sp.due.Load() || sp.full.Load() {
 		sp.probe(dirty)
 	}
-	if sp.full.Load() {
-		return base.Errorf(base.CodeDiskFull, opAppend, "%d bytes are free in %s, of which %d are kept for what was accepted before", sp.free.Load(), sp.dir, dirty+sp.headroom)
-	}
-	return nil
 }
 
 // probe looks at the disk and decides. Leaving the full state takes a little more than staying out of it, so that the
 // answer does not flutter.
 func (sp *space) probe(dirty int64) {
-	sp.since.Store(0)
+	sp.due.Store(false) // what is asked for from here on gets a look of its own
+	since := sp.since.Load()
 	free, total, err := sp.fs.Free(sp.dir)
 	if err != nil {
-		return // the next write will tell
+		sp.spare.Store(maxFree) // the next write will tell
+		return
 	}
 	sp.free.Store(free)
 	sp.total.Store(total)
 	need := dirty + sp.headroom
+	sp.spare.Store(min(free, maxFree) - need)
+	sp.since.Add(-since)
 	switch {
 	case free < need:
 		sp.setFull()
@@ -76,6 +104,9 @@ func (sp *space) probe(dirty int64) {
 		}
 	}
 }
+
+// maxFree stands for a file system that does not know how much is free.
+const maxFree = 1 << 60
 
 func (sp *space) missingReserve() int64 {
 	if sp.reserve.Held() {
@@ -90,8 +121,14 @@ func (sp *space) setFull() {
 	}
 }
 
-// noSpace is told when a write has met the full disk: the reserve is given to the next try. It reports whether there was
-// a reserve to give.
+// metFull is told by the log's goroutine that a write has met the full disk; giving the reserve is left to the flusher.
+func (s *Store) metFull() {
+	s.space.setFull()
+	s.space.met.Store(true)
+	s.queue.nudge()
+}
+
+// noSpace gives the reserve to the next try. It reports whether there was a reserve to give.
 func (sp *space) noSpace() bool {
 	gave := sp.reserve.Give()
 	sp.setFull()

@@ -88,7 +88,7 @@ func (s *Store) close() {
 	if s.sinceCheckpoint.Load() > 0 {
 		s.lastCheckpoint()
 	}
-	s.abandonUnlinks()
+	s.abandon()
 	for _, h := range s.flusher.dirtyFiles { // after a failure only
 		s.files.setClean(h)
 		s.files.release(h)
@@ -132,12 +132,15 @@ func (s *Store) fail(err error) error {
 	s.o.Logger.Error("store failed", "data_dir", s.o.DataDir, "err", err)
 	s.o.OnFatal(err)
 	s.wakeAll()
-	s.abandonUnlinks()
+	s.abandon()
 	return err
 }
 
-// abandonUnlinks tells those who wait for files to be unlinked that nobody will do it any more. The next start will.
-func (s *Store) abandonUnlinks() {
+// abandon tells those who wait for the flusher that it will not come any more. Files will be unlinked by the next start.
+func (s *Store) abandon() {
+	for _, r := range s.queue.takeRetries() {
+		r.done(r.err)
+	}
 	for _, done := range s.queue.takeUnlinks() {
 		done(base.Errorf(base.CodeShuttingDown, "unlink", "the store has ended before the files were removed").WithOutcome(base.Unknown))
 	}
@@ -152,12 +155,12 @@ func (s *Store) record(op string, kind uint8, payload []byte, apply func(), done
 func (s *Store) tryRecord(op string, kind uint8, payload []byte, apply func(), done func(error), again bool) error {
 	err := s.wal.Append(wal.Entry{Kind: kind, Parts: [][]byte{payload}}, func(lsn wal.LSN, err error) {
 		if err != nil {
-			if again && errors.Is(err, base.CodeDiskFull) && s.space.noSpace() {
-				if err = s.tryRecord(op, kind, payload, apply, done, false); err == nil {
-					return
-				}
+			err = base.Wrap(base.CodeInternal, op, err)
+			if again && errors.Is(err, base.CodeDiskFull) {
+				s.retryLater(retry{func() error { return s.tryRecord(op, kind, payload, apply, done, false) }, done, err})
+				return
 			}
-			done(base.Wrap(base.CodeInternal, op, err))
+			done(err)
 			return
 		}
 		apply()

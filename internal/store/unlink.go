@@ -14,6 +14,9 @@ import (
 func (s *Store) unlinkDropped() error {
 	waiting := s.queue.takeUnlinks() // before the look at what is to be unlinked
 	err := s.unlinkAll()
+	if len(waiting) > 0 && s.space.full.Load() {
+		s.space.probe(s.dirty.Load())
+	}
 	for _, done := range waiting {
 		done(err)
 	}
