@@ -173,6 +173,19 @@ func (k *Consumer) Positions() []Position {
 	return all
 }
 
+// LastError is why a range is not read at present: what its last attempt failed with, while it is tried again. It is
+// nil when every range is well, or paused, or has no attempt behind it. What is not tried again Poll returns.
+func (k *Consumer) LastError() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, cur := range k.cursors {
+		if cur.state == cursorReading && !cur.paused && cur.lastErr != nil {
+			return about("read "+cur.position().String(), cur.lastErr)
+		}
+	}
+	return nil
+}
+
 // EndOffsets asks for the present end of each range that is read, to compare with Positions.
 func (k *Consumer) EndOffsets(ctx context.Context) ([]Position, error) {
 	var all []Position

@@ -126,3 +126,25 @@ func TestConsumerMeetsDamage(t *testing.T) {
 		require.NoError(t, k.Close())
 	})
 }
+
+// LastError says that a broker is away for as long as it is, and no longer.
+func TestConsumerSaysThatItsBrokerIsAway(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		c.addTopic("orders", 1)
+		k, err := cl.NewConsumer(WithTopics("orders"))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, k.Close()) }()
+		fill(t, cl, "orders", 0, 1)
+		requireValues(t, collect(t, k, 1), 0)
+		require.NoError(t, k.LastError())
+		n := c.topics["orders"].ranges[0].leader
+		c.stop(n)
+		for range 100 {
+			time.Sleep(time.Second)
+			require.ErrorIs(t, k.LastError(), CodeUnreachable)
+		}
+		c.start(n)
+		time.Sleep(10 * time.Second)
+		require.NoError(t, k.LastError())
+	})
+}

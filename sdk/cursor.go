@@ -34,7 +34,7 @@ type cursor struct {
 	failures  int
 	damaged   int // answers in a row, but for those of who does not answer at all, that the copy is damaged
 	notBefore time.Time
-	lastErr   error // why broker is nil
+	lastErr   error // of the last attempt; nil after a good one
 }
 
 type cursorState uint8
