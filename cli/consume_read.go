@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/term"
 	"github.com/eastguard/eastguard/sdk"
@@ -66,6 +68,13 @@ func (r *reading) run(ctx context.Context, c Consumer) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, r.set.timeout, errTimeUp)
 		defer cancel()
 	}
+	if r.follow {
+		watching, stop := context.WithCancel(ctx)
+		var watch sync.WaitGroup
+		watch.Go(func() { r.tellOfLoss(watching, c) })
+		defer watch.Wait()
+		defer stop()
+	}
 	for {
 		messages, err := r.poll(ctx, c)
 		for i := range messages {
@@ -84,6 +93,41 @@ func (r *reading) run(ctx context.Context, c Consumer) error {
 		if r.until.allDone() {
 			r.why = "as far as asked"
 			return nil
+		}
+	}
+}
+
+const (
+	lostAfter = 2 * time.Second // a broker that restarts is back sooner, and no news
+	lostLook  = 250 * time.Millisecond
+)
+
+// tellOfLoss tells whoever follows that nothing can come for want of a broker, and when that is over.
+func (r *reading) tellOfLoss(ctx context.Context, c Consumer) {
+	ticker := time.NewTicker(lostLook)
+	defer ticker.Stop()
+	var since time.Time
+	told := false
+	for {
+		var now time.Time
+		select {
+		case <-ctx.Done():
+			return
+		case now = <-ticker.C:
+		}
+		err := c.LastError()
+		code := sdk.CodeOf(err)
+		switch {
+		case code != sdk.CodeUnreachable && code != sdk.CodeTimeout:
+			if told {
+				r.note("connected again")
+			}
+			since, told = time.Time{}, false
+		case since.IsZero():
+			since = now
+		case !told && now.Sub(since) >= lostAfter:
+			told = true
+			r.note("no broker answers (%s); trying again", term.Escape(describe(err).Message))
 		}
 	}
 }

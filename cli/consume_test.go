@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/term"
@@ -192,5 +193,32 @@ func TestRecordFormat(t *testing.T) {
 		if ExitCode(err) != ExitUsage {
 			t.Errorf("%q: %v", bad, err)
 		}
+	}
+}
+
+// Whoever follows is told of a broker that is away for longer than a restart takes, and of its return.
+func TestFollowTellsOfALostBroker(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err  error
+		away time.Duration
+		want string
+	}{
+		"a restart":    {errorf(sdk.CodeUnreachable, "refused"), 1500 * time.Millisecond, "0 records, the time is up.\n"},
+		"lost":         {errorf(sdk.CodeUnreachable, "refused"), 5 * time.Second, "no broker answers (refused); trying again\nconnected again\n0 records, the time is up.\n"},
+		"another case": {errorf(sdk.CodeBehind, "behind"), 5 * time.Second, "0 records, the time is up.\n"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			c := &fakeConsumer{last: func() error {
+				if at := time.Since(start); at > time.Second && at < time.Second+tt.away {
+					return tt.err
+				}
+				return nil
+			}}
+			_, errs, err := run(t, &fakeClient{consumer: c}, "", true, nil, "consume", "t", "-f", "-t", "10")
+			if err != nil || errs != tt.want {
+				t.Errorf("%s: %v\n%s", name, err, errs)
+			}
+		})
 	}
 }

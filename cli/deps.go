@@ -64,6 +64,7 @@ type Producer interface {
 // Consumer is what consume and bench need of sdk.Consumer.
 type Consumer interface {
 	Poll(ctx context.Context) ([]sdk.Message, error)
+	LastError() error
 	Close() error
 }
 

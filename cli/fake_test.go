@@ -205,7 +205,15 @@ func (p *fakeProducer) Stats() sdk.ProducerStats    { return sdk.ProducerStats{}
 type fakeConsumer struct {
 	batches [][]sdk.Message
 	err     error // nil = wait for the context
+	last    func() error
 	closed  bool
+}
+
+func (c *fakeConsumer) LastError() error {
+	if c.last == nil {
+		return nil
+	}
+	return c.last()
 }
 
 func (c *fakeConsumer) Poll(ctx context.Context) ([]sdk.Message, error) {
