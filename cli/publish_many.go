@@ -176,7 +176,16 @@ func (b *bulk) finish(ctx context.Context, p Producer) error {
 	if cerr := p.Close(ctx); err == nil {
 		err = cerr
 	}
-	return sendError(err)
+	var e *sdk.Error
+	if errors.Is(err, context.DeadlineExceeded) && (unknown(err) || !errors.As(err, &e)) {
+		return errUnanswered()
+	}
+	return err
+}
+
+func errUnanswered() error {
+	return errorf(sdk.CodeTimeout, "the time was up before every record was answered").WithOutcome(sdk.OutcomeUnknown).
+		WithHint("those counted as failures may be stored or not: look before you send them again")
 }
 
 // conclude prints the summary line and chooses the error.
@@ -212,8 +221,7 @@ func closedEarly(ctx context.Context, first error) error {
 	if !unknown(first) {
 		return nil // the time itself is the better reason
 	}
-	return errorf(sdk.CodeTimeout, "the time was up before every record was answered").WithOutcome(sdk.OutcomeUnknown).
-		WithHint("those counted as failures may be stored or not: look before you send them again")
+	return errUnanswered()
 }
 
 // cutShort is the error of an input that --timeout ended: the brokers did answer, and what was acked is stored.
