@@ -128,17 +128,17 @@ func (s *Server) checkDisk() wire.HealthCheck {
 	c := wire.HealthCheck{ID: "EG150", Name: "this node's disk has room and answers in time"}
 	st := s.store.Stats()
 	fsync := s.metrics.fsync.Snapshot()
-	used := 0
+	used := 0.0
 	if st.DiskTotal > 0 {
-		used = int(100 * (st.DiskTotal - st.DiskFree) / st.DiskTotal)
+		used = float64(st.DiskTotal-st.DiskFree) / float64(st.DiskTotal)
 	}
 	switch {
 	case st.DiskFull:
 		c.Result, c.Next = wire.HealthFail, "free space or shorten retention: eg-cli topic alter TOPIC retention=…"
-	case used >= int(100*topology.HighWater) || fsync.Quantile(0.99) > slowFsync:
+	case used >= topology.HighWater || fsync.Quantile(0.99) > slowFsync:
 		c.Result = wire.HealthWarn
 	}
-	c.Detail = fmt.Sprintf("%d%% used, fsync p99 %s", used, term.FormatTook(fsync.Quantile(0.99)))
+	c.Detail = fmt.Sprintf("%.0f%% used, fsync p99 %s", 100*used, term.FormatTook(fsync.Quantile(0.99)))
 	return c
 }
 
