@@ -45,9 +45,9 @@ func (s *Store) encodeCatalogue(lsn uint64) []byte {
 		}
 	}
 	dropping := slices.Collect(maps.Values(s.dropping))
-	var topics []base.TopicID
+	topics := slices.Clone(s.tombstones.order)
 	for t, durable := range s.droppingTopics {
-		if durable {
+		if durable && !s.tombstones.has(t) {
 			topics = append(topics, t)
 		}
 	}
@@ -56,7 +56,6 @@ func (s *Store) encodeCatalogue(lsn uint64) []byte {
 
 	slices.SortFunc(ranges, func(a, b *rangeLog) int { return compareRefs(a.ref, b.ref) })
 	slices.SortFunc(dropping, func(a, b *segmentLog) int { return cmp.Compare(a.spec.Segment, b.spec.Segment) })
-	slices.SortFunc(topics, func(a, b base.TopicID) int { return slices.Compare(a[:], b[:]) })
 
 	e := encoder{b: make([]byte, 0, catalogueHead+len(ranges)*(rangeBytes+2*segmentBytes)+64)}
 	e.b = append(e.b, "EGCT"...)
@@ -167,7 +166,9 @@ func (s *Store) decodeCatalogue(b []byte) (lsn uint64, err error) {
 		s.decodeDropping(d)
 	}
 	for range d.count(16) {
-		s.droppingTopics[d.uuid()] = true
+		topic := base.TopicID(d.uuid())
+		s.droppingTopics[topic] = true // its directory may still be there
+		s.tombstones.add(topic)
 	}
 	if d.bad || len(d.b) != 0 {
 		return 0, corruptCatalogue("its items do not fill it")

@@ -20,7 +20,7 @@ type rangeLog struct {
 	mu        sync.Mutex
 	fenced    base.Epoch // appends of this epoch and below are refused, for ever; grows
 	trimmedTo int64      // end of the highest segment that was dropped; grows
-	dropped   bool       // the topic is gone
+	dropped   bool       // the drop of the topic was asked for: its record is in the log, or nothing comes before it
 
 	// list holds the durable segments by base, for readers. A new slice replaces it; mu is held for that.
 	list atomic.Pointer[[]*segmentLog]
@@ -156,13 +156,16 @@ func (s *Store) rangeOf(ref base.RangeRef) *rangeLog {
 	return s.topics[ref.Topic][ref.Range]
 }
 
-// makeRange returns the range's log, a new one if need be.
+// makeRange returns the range's log, a new one if need be; nil when its topic was dropped.
 func (s *Store) makeRange(ref base.RangeRef) *rangeLog {
 	if r := s.rangeOf(ref); r != nil {
 		return r
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.isDropped(ref.Topic) {
+		return nil
+	}
 	ranges := s.topics[ref.Topic]
 	if ranges == nil {
 		ranges = map[base.RangeID]*rangeLog{}

@@ -97,6 +97,7 @@ func (s *Store) DropTopic(topic base.TopicID, done func(error)) error {
 	s.mu.Unlock()
 	for _, rng := range s.rangesOf(topic) {
 		rng.mu.Lock()
+		rng.dropped = true // what is asked for from here on would come behind the drop
 		for _, g := range rng.segments() {
 			g.dropped = true
 		}
@@ -108,6 +109,7 @@ func (s *Store) DropTopic(topic base.TopicID, done func(error)) error {
 func (s *Store) applyDropTopic(topic base.TopicID) {
 	s.mu.Lock()
 	s.droppingTopics[topic] = true
+	s.tombstones.add(topic)
 	for id, g := range s.segs { // also those whose opening was overtaken
 		if g.spec.Ref.Topic == topic && !g.opened {
 			delete(s.segs, id)

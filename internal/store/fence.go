@@ -5,15 +5,22 @@ import "github.com/eastguard/eastguard/internal/base"
 const opFence = "fence"
 
 // Fence makes sure, durably and for ever, that no append of this epoch or below is acked for the range, and says what
-// this node holds of seg: everything that came before the fence. The node need not have heard of range or segment.
+// this node holds of seg: everything that came before the fence. The node need not have heard of range or segment. A topic
+// that was dropped has nothing to fence.
 func (s *Store) Fence(ref base.RangeRef, epoch base.Epoch, seg base.SegmentID, done func(FenceAnswer, error)) error {
 	if err := s.usable(opFence); err != nil {
 		return err
 	}
 	rng := s.makeRange(ref)
+	if rng == nil {
+		return topicDropped(opFence, ref.Topic)
+	}
 	// Under the lock of the range: every append is in the log before the fence, or is refused.
 	rng.mu.Lock()
 	defer rng.mu.Unlock()
+	if rng.dropped {
+		return topicDropped(opFence, ref.Topic)
+	}
 	rng.fenced = max(rng.fenced, epoch)
 	r := fenceRecord{ref: ref, epoch: epoch}
 	return s.record(opFence, kindFence, r.encode(), func() { s.applyFence(r) }, func(err error) {
@@ -28,6 +35,9 @@ func (s *Store) Fence(ref base.RangeRef, epoch base.Epoch, seg base.SegmentID, d
 // applyFence raises the fence. The range may have gone, and with it the need.
 func (s *Store) applyFence(r fenceRecord) {
 	rng := s.makeRange(r.ref)
+	if rng == nil {
+		return
+	}
 	rng.mu.Lock()
 	defer rng.mu.Unlock()
 	rng.fenced = max(rng.fenced, r.epoch)

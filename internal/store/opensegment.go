@@ -26,8 +26,29 @@ func (s *Store) OpenSegment(spec SegmentSpec, done func(error)) error {
 	if err != nil {
 		return err
 	}
-	r := openRecord{spec: spec, boot: g.boot}
-	return s.record(opOpen, kindOpen, r.encode(), func() { s.applyOpen(r) }, done)
+	return s.logOpen(g, openRecord{spec: spec, boot: g.boot}, done, true)
+}
+
+// logOpen puts the record into the log, unless a drop is there already or about to be: under the lock of the range the
+// two are in order, and a segment that was dropped does not come back.
+func (s *Store) logOpen(g *segmentLog, r openRecord, done func(error), again bool) error {
+	g.rng.mu.Lock()
+	defer g.rng.mu.Unlock()
+	switch {
+	case g.rng.dropped:
+		return topicDropped(opOpen, r.spec.Ref.Topic)
+	case g.dropped:
+		return segmentDropped(r.spec.Segment)
+	}
+	var retry func() error
+	if again {
+		retry = func() error { return s.logOpen(g, r, done, false) }
+	}
+	return s.tryRecord(opOpen, kindOpen, r.encode(), func() { s.applyOpen(r) }, done, retry)
+}
+
+func segmentDropped(seg base.SegmentID) error {
+	return base.Errorf(base.CodePreconditionFailed, opOpen, "segment %s is being removed from this node", seg)
 }
 
 // list enters the segment into the map, not yet opened: from now on another spec of the same id is refused.
@@ -35,8 +56,8 @@ func (s *Store) list(spec SegmentSpec) (*segmentLog, error) {
 	rng := s.makeRange(spec.Ref)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, dropping := s.droppingTopics[spec.Ref.Topic]; dropping {
-		return nil, base.Errorf(base.CodeTopicDeleting, opOpen, "topic %s is being removed from this node", spec.Ref.Topic)
+	if rng == nil || s.isDropped(spec.Ref.Topic) {
+		return nil, topicDropped(opOpen, spec.Ref.Topic)
 	}
 	if g := s.segs[spec.Segment]; g != nil {
 		if g.spec.Ref != spec.Ref || g.spec.Epoch != spec.Epoch || g.spec.Base != spec.Base || g.spec.Keyed != spec.Keyed {
@@ -46,7 +67,7 @@ func (s *Store) list(spec SegmentSpec) (*segmentLog, error) {
 		return g, nil
 	}
 	if s.dropping[spec.Segment] != nil {
-		return nil, base.Errorf(base.CodePreconditionFailed, opOpen, "segment %s is being removed from this node", spec.Segment)
+		return nil, segmentDropped(spec.Segment)
 	}
 	g := newSegmentLog(rng, spec, s.id.Boot)
 	s.segs[spec.Segment] = g
@@ -56,6 +77,9 @@ func (s *Store) list(spec SegmentSpec) (*segmentLog, error) {
 // applyOpen makes the segment one that is held here. Replay comes here too.
 func (s *Store) applyOpen(r openRecord) {
 	rng := s.makeRange(r.spec.Ref)
+	if rng == nil {
+		return
+	}
 	s.mu.Lock()
 	g := s.segs[r.spec.Segment]
 	if g == nil {

@@ -36,7 +36,8 @@ type Store struct {
 	segs           map[base.SegmentID]*segmentLog
 	dropping       map[base.SegmentID]*segmentLog // dropped, their files perhaps not unlinked yet
 	droppingTopics map[base.TopicID]bool          // asked for; true = durable, the directory perhaps not removed yet
-	lossy          bool                           // records of the log were lost once: what is not listed proves nothing
+	tombstones     tombstones
+	lossy          bool // records of the log were lost once: what is not listed proves nothing
 
 	applied         atomic.Uint64 // LSN: every record up to it is in the state
 	sinceCheckpoint atomic.Int64  // bytes in the log that no checkpoint covers
@@ -149,15 +150,17 @@ func (s *Store) abandon() {
 // record makes a record of the catalogue durable and then lets apply change the state, in the log's order. done is
 // called once, unless record returns an error. A full disk gets the reserve and one more try.
 func (s *Store) record(op string, kind uint8, payload []byte, apply func(), done func(error)) error {
-	return s.tryRecord(op, kind, payload, apply, done, true)
+	return s.tryRecord(op, kind, payload, apply, done, func() error {
+		return s.tryRecord(op, kind, payload, apply, done, nil)
+	})
 }
 
-func (s *Store) tryRecord(op string, kind uint8, payload []byte, apply func(), done func(error), again bool) error {
+func (s *Store) tryRecord(op string, kind uint8, payload []byte, apply func(), done func(error), again func() error) error {
 	err := s.wal.Append(wal.Entry{Kind: kind, Parts: [][]byte{payload}}, func(lsn wal.LSN, err error) {
 		if err != nil {
 			err = base.Wrap(base.CodeInternal, op, err)
-			if again && errors.Is(err, base.CodeDiskFull) {
-				s.retryLater(retry{func() error { return s.tryRecord(op, kind, payload, apply, done, false) }, done, err})
+			if again != nil && errors.Is(err, base.CodeDiskFull) {
+				s.retryLater(retry{again, done, err})
 				return
 			}
 			done(err)

@@ -70,6 +70,9 @@ func (s *Store) toUnlink() (segs []*segmentLog, topics []base.TopicID) {
 // unlinkTopics removes the directories of the topics whose drop is durable.
 func (s *Store) unlinkTopics(topics []base.TopicID) error {
 	for _, t := range topics {
+		if _, err := s.o.FS.Stat(s.topicDir(t)); errors.Is(err, fs.ErrNotExist) {
+			continue // nothing was written to it, or it went in an earlier boot
+		}
 		if err := s.o.FS.RemoveAll(s.topicDir(t)); err != nil {
 			return base.Wrap(base.CodeInternal, opDropTopic, err)
 		}
