@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -205,6 +206,8 @@ func TestBootstrapFlagNeedsNoValue(t *testing.T) {
 
 // Every mistake gets one line that says where it is and one that says what to do.
 func TestMistakes(t *testing.T) {
+	cwd, err := os.Getwd()
+	require.NoError(t, err)
 	for _, tc := range []struct {
 		name  string
 		args  string
@@ -247,6 +250,10 @@ func TestMistakes(t *testing.T) {
 		{name: "url to advertise", args: "--advertise-host http://x", error: `advertise_host: "http://x" is not a host`},
 		{name: "empty directory", args: "--data-dir=", error: "data_dir is empty"},
 		{name: "same directory", args: "--data-dir ./d --meta-dir d/", error: "data_dir and meta_dir are both ./d"},
+		{name: "same directory, one of them absolute", args: "--data-dir ./d --meta-dir " + filepath.Join(cwd, "d"), error: "data_dir and meta_dir are both ./d"},
+		{name: "meta inside data", args: "--data-dir ./d --meta-dir d/x/../meta", error: "meta_dir d/x/../meta is inside data_dir ./d", hint: "put them side by side"},
+		{name: "data inside meta", args: "--data-dir /srv/eg/data --meta-dir /srv/eg", error: "data_dir /srv/eg/data is inside meta_dir /srv/eg"},
+		{name: "data in the root", args: "--data-dir / --meta-dir /meta", error: "meta_dir /meta is inside data_dir /"},
 		{name: "node id", args: "--node-id a/b", error: `node_id: "a/b" cannot name a node`},
 		{name: "labels too long", args: "--rack " + strings.Repeat("r", 300), error: "rack and labels have 300 bytes together"},
 		{name: "shards", args: "--shards 12", error: "shards: 12 is not a power of two"},

@@ -89,10 +89,28 @@ func (c Config) checkDirs() error {
 		return usageError("name the directory that holds the records", "data_dir is empty")
 	case c.MetaDir == "":
 		return usageError("name the directory that holds the metadata", "meta_dir is empty")
-	case filepath.Clean(c.DataDir) == filepath.Clean(c.MetaDir):
+	case within(c.DataDir, c.MetaDir) && within(c.MetaDir, c.DataDir):
 		return usageError("give each a directory of its own", "data_dir and meta_dir are both %s", c.DataDir)
+	case within(c.DataDir, c.MetaDir):
+		return usageError("put them side by side", "data_dir %s is inside meta_dir %s", c.DataDir, c.MetaDir)
+	case within(c.MetaDir, c.DataDir):
+		return usageError("put them side by side", "meta_dir %s is inside data_dir %s", c.MetaDir, c.DataDir)
 	}
 	return nil
+}
+
+// within reports whether dir is outer or below it, by their names: where links lead is not looked at.
+func within(dir, outer string) bool {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	outer, err = filepath.Abs(outer)
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(outer, dir)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 func (c Config) checkNode() error {
