@@ -22,6 +22,8 @@ import (
 const (
 	drainWithin = 10 * time.Second // how long Close waits for requests under way
 	idleTimeout = 10 * time.Minute
+
+	metaStartBytes = 16 << 20 // what opening the shards may need
 )
 
 // Start brings the broker up and returns when it takes requests, or with the first error, everything undone. Each step
@@ -123,6 +125,9 @@ func (s *Server) openShards(ctx context.Context) error {
 	reserve, err := store.OpenReserve(s.deps.FS, s.cfg.MetaDir, s.cfg.ReserveBytes)
 	if err != nil {
 		return explain("open meta directory "+s.cfg.MetaDir, err)
+	}
+	if free, _, err := s.deps.FS.Free(s.cfg.MetaDir); err == nil && free < metaStartBytes {
+		reserve.Give() // the shards' log begins a new file
 	}
 	host, err := shard.Open(shard.Options{
 		MakeRoom: reserve.Give, // taken again by the next start
@@ -296,6 +301,8 @@ func (s *Server) fail(err error) {
 func explain(what string, err error) error {
 	var e *base.Error
 	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return base.Errorf(base.CodeDiskFull, what, "%w", err).WithHint("free some space there and start again; nothing that was acknowledged is lost")
 	case errors.As(err, &e):
 		return err
 	case errors.Is(err, fs.ErrPermission):

@@ -99,7 +99,11 @@ func (o *opener) open() (*Identity, error) {
 		return nil, err
 	}
 	id.Boot++
-	return id, id.write(o.fs, o.dataDir)
+	err = id.write(o.fs, o.dataDir)
+	if isNoSpace(err) && giveLast(o.fs, o.dataDir) {
+		err = id.write(o.fs, o.dataDir)
+	}
+	return id, err
 }
 
 func (o *opener) lock() error {

@@ -99,7 +99,7 @@ func (r *recovery) run() error {
 		return err
 	}
 	if r.fresh || r.dirtied { // 9
-		if err := r.checkpoint(); err != nil {
+		if err := r.checkpoint(); err != nil && !isNoSpace(err) {
 			return err
 		}
 	}
@@ -132,7 +132,9 @@ func (r *recovery) prepare() error {
 		fs: r.o.FS, dir: r.o.DataDir, reserve: reserve, event: r.event,
 		headroom: r.o.WAL.FileBytes + r.o.FlushBytes,
 	}
-	r.space.probe(0)
+	if r.space.probe(0); r.space.full.Load() {
+		reserve.Give() // the log's next file and what is in the log alone may need it
+	}
 	return nil
 }
 

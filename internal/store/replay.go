@@ -111,9 +111,22 @@ func (r *recovery) replayBatch(payload []byte) (ok bool, err error) {
 	r.recovery.Batches++
 	r.retake(g, rec, h, append([]byte(nil), batch...))
 	if r.dirty.Load() > r.o.DirtyBytes/2 {
-		return true, r.flushAll()
+		return true, r.flushSome()
 	}
 	return true, nil
+}
+
+// flushSome writes what has been put back so far, to bound the memory. On a full disk it stays there: it was in memory
+// before, too, but for what lies in the files already, and writing that once more takes no space.
+func (r *recovery) flushSome() error {
+	err := r.flushAll()
+	if isNoSpace(err) && r.space.noSpace() {
+		err = r.flushAll()
+	}
+	if isNoSpace(err) {
+		return nil
+	}
+	return err
 }
 
 func (r *recovery) retake(g *segmentLog, rec batchRecord, h header.Header, bytes []byte) {

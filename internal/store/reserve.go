@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -40,41 +39,62 @@ func (r *Reserve) Take() error {
 	if r.held || r.bytes <= 0 {
 		return nil
 	}
-	if err := r.allocate(); err != nil {
-		_ = r.fs.Remove(r.name) // a part of it is of no use; what matters is the error that came first
+	if err := r.resize(r.bytes); err != nil {
+		if r.resize(r.last()) != nil {
+			_ = r.fs.Remove(r.name) // a part of it is of no use; what matters is the error that came first
+		}
 		return base.Wrap(base.CodeInternal, "take disk reserve", err)
 	}
 	r.held = true
 	return nil
 }
 
-func (r *Reserve) allocate() (err error) {
+// resize makes the file take so much space.
+func (r *Reserve) resize(bytes int64) (err error) {
 	f, err := r.fs.OpenFile(r.name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if size, err := f.Size(); err != nil || size == r.bytes {
+	size, err := f.Size()
+	switch {
+	case err != nil || size == bytes:
 		return err
+	case size > bytes:
+		return f.Truncate(bytes) // what is left stays allocated
 	}
 	if err := f.Truncate(0); err != nil {
 		return err
 	}
-	return f.Preallocate(0, r.bytes)
+	if err := f.Preallocate(0, bytes); err != nil {
+		return err
+	}
+	// A reserve that a power failure takes away would be missing when it is needed most.
+	return errors.Join(f.Sync(), r.fs.SyncDir(filepath.Dir(r.name)))
 }
 
-// Give frees the space and reports whether there was any.
+// lastBytes is kept when the reserve is given: for the next start, which has to count itself before anything else.
+const lastBytes = 64 << 10
+
+func (r *Reserve) last() int64 { return min(lastBytes, r.bytes/2) }
+
+// Give frees the space, but for the last of it, and reports whether there was any.
 func (r *Reserve) Give() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.held {
 		return false
 	}
-	if err := r.fs.Remove(r.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := r.resize(r.last()); err != nil {
 		return false
 	}
 	r.held = false
 	return true
+}
+
+// giveLast frees all that the reserve in dir takes, for a start that has no room to count itself.
+func giveLast(fsys vfs.FS, dir string) bool {
+	return fsys.Remove(filepath.Join(dir, reserveName)) == nil
 }
 
 // Held reports whether the space is taken.

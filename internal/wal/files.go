@@ -70,8 +70,7 @@ func (s *files) begin(from LSN, need, fill int64) (*file, error) {
 func (s *files) take(need, fill int64) (spare, error) {
 	size := s.o.FileBytes
 	if need > size-headerBytes { // a file of its own
-		size = (headerBytes + need + pageBytes - 1) &^ (pageBytes - 1)
-		return s.create(size, 0)
+		return s.create(pages(headerBytes+need), 0)
 	}
 	s.mu.Lock()
 	if n := len(s.spares); n > 0 {
@@ -81,8 +80,23 @@ func (s *files) take(need, fill int64) (spare, error) {
 		return sp, nil
 	}
 	s.mu.Unlock()
-	return s.create(size, min(fill, size))
+	sp, err := s.create(size, min(fill, size))
+	for short := size; short > pages(headerBytes+need) && isNoSpaceError(err); { // a short file is better than none: what frees space is logged, too
+		short = max(pages(short/shorter), pages(headerBytes+need))
+		sp, err = s.create(short, 0)
+	}
+	return sp, err
 }
+
+// shorter is how much shorter each file is that is tried when there is no space.
+const shorter = 64
+
+func isNoSpaceError(err error) bool {
+	var full noSpaceError
+	return errors.As(err, &full)
+}
+
+func pages(n int64) int64 { return (n + pageBytes - 1) &^ (pageBytes - 1) }
 
 func (s *files) giveBack(sp spare) {
 	s.mu.Lock()
