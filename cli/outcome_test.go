@@ -277,6 +277,8 @@ func TestAFullDiskDoesNotUndoWhatWasDone(t *testing.T) {
 	}{
 		{"applied", []string{"publish", "t", "k", "v"}},
 		{"applied", []string{"publish", "t", "k", "v", "--jq", ".nothing | error"}},
+		{"applied", []string{"publish", "t", "k{{.Count}}", "v", "-n", "3", "-o", "jsonl"}},
+		{"applied", []string{"publish", "t", "k{{.Count}}", "v", "-n", "3", "--continue-on-error", "--jq", ".nothing | error"}},
 		{"applied", []string{"create-topic", "new", "1"}},
 		{"applied", []string{"topic", "delete", "t", "--yes"}},
 		{"applied", []string{"topic", "alter", "t", "compression=zstd"}},

@@ -44,13 +44,14 @@ type bulk struct {
 	*publishOptions
 	stream *term.Stream // for machine formats, one ack a line
 
-	mu      sync.Mutex
-	acked   int64
-	bytes   int64
-	failed  int64
-	first   error // the failure to report; one ends the input unless --continue-on-error
-	spans   map[sdk.RangeID]*offsetSpan
-	stopped chan struct{}
+	mu        sync.Mutex
+	acked     int64
+	bytes     int64
+	failed    int64
+	first     error // the failure to report; one ends the input unless --continue-on-error
+	unprinted error // an ack that could not be printed ends it in any case
+	spans     map[sdk.RangeID]*offsetSpan
+	stopped   chan struct{}
 }
 
 type offsetSpan struct{ first, last int64 }
@@ -144,8 +145,9 @@ func (b *bulk) answered(n int64, r sdk.Record, ack sdk.Ack, err error, sent time
 	s.first, s.last = min(s.first, ack.Offset), max(s.last, ack.Offset)
 	if b.stream != nil {
 		doc := newAckDocument(ack, b.topic, &r, n, b.Now().Sub(sent))
-		if err := b.stream.Item(doc, nil); err != nil {
-			b.failLocked(err)
+		if err := b.stream.Item(doc, nil); err != nil && b.unprinted == nil {
+			b.unprinted = unprinted(err)
+			b.stopLocked()
 		}
 	}
 }
@@ -158,10 +160,19 @@ func (b *bulk) fail(err error) {
 
 func (b *bulk) failLocked(err error) {
 	b.failed++
-	if b.first == nil && !b.goOn {
-		close(b.stopped)
+	if !b.goOn {
+		b.stopLocked()
 	}
 	b.first = mostTelling(b.first, err)
+}
+
+// stopLocked ends the input.
+func (b *bulk) stopLocked() {
+	select {
+	case <-b.stopped:
+	default:
+		close(b.stopped)
+	}
 }
 
 // finish waits for the acks of what was sent. After a Ctrl-C it still waits a little, because those records are on
@@ -193,8 +204,8 @@ func (b *bulk) conclude(ctx context.Context, client publishClient, took time.Dur
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.stream != nil {
-		if ferr := b.stream.Flush(); ferr != nil {
-			return ferr
+		if ferr := firstError(b.unprinted, unprinted(b.stream.Flush())); ferr != nil {
+			return mostTelling(ferr, b.first, err)
 		}
 	}
 	failed, first := b.failed, b.first
