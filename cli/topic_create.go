@@ -83,6 +83,7 @@ func newCreateTopicCommand(a *app, use string) *cobra.Command {
 	f.StringArray("label", nil, "label `k=v`; may be repeated")
 	f.BoolVar(&o.request.AllowUnderReplicated, "allow-under-replicated", false, "create it though fewer nodes live than the factor asks for")
 	f.BoolVar(&o.ifNotExists, "if-not-exists", false, "succeed when the topic exists already")
+	f.Bool("wait", false, "wait until it takes records, which is what it does whenever this command succeeds")
 	addPlanFlags(f, &o.dryRun, &o.detailed)
 	cmd.RunE = a.withDeadline(func(ctx context.Context, cmd *cobra.Command, args []string) error {
 		if err := o.parse(cmd, args, rf, splitAt); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 
 type topicDeleter interface {
 	DeleteTopic(ctx context.Context, r sdk.DeleteTopic) (sdk.DeletedTopic, error)
+	TopicRemoved(ctx context.Context, name string, id sdk.TopicID) (bool, error)
 }
 
 type topicDeleteOptions struct {
@@ -21,6 +23,7 @@ type topicDeleteOptions struct {
 	names    []string
 	regex    string
 	ifExists bool
+	wait     bool
 	dryRun   bool
 	detailed bool
 }
@@ -45,15 +48,18 @@ func newTopicDeleteCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete <topic>…",
 		Short: "Delete topics and their data, for good",
+		Long: "Deletes topics. The names are free at once, the disk space as each broker removes its files: --wait waits for\n" +
+			"that, within --timeout, and exits 12 when it was not over by then.",
 		Example: `  topic delete my_topic
   topic delete my_topic --yes
   topic delete --regex 'tmp-.*' --dry-run`,
 		Args:              cobra.ArbitraryArgs,
-		Annotations:       map[string]string{noteChanges: "yes", noteSchema: "topic.delete", noteExits: "4 5 8"},
+		Annotations:       map[string]string{noteChanges: "yes", noteSchema: "topic.delete", noteExits: "4 5 8 12"},
 		ValidArgsFunction: a.completeTopicsMany,
 	}
 	cmd.Flags().StringVar(&o.regex, "regex", "", "all topics that match this `EXPRESSION` from end to end; never internal ones")
 	cmd.Flags().BoolVar(&o.ifExists, "if-exists", false, "succeed for topics that do not exist")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the data is gone from every disk")
 	addPlanFlags(cmd.Flags(), &o.dryRun, &o.detailed)
 	cmd.RunE = a.withDeadline(func(ctx context.Context, _ *cobra.Command, args []string) error {
 		if (len(args) == 0) == (o.regex == "") {
@@ -202,6 +208,10 @@ func (o *topicDeleteOptions) apply(ctx context.Context, admin topicDeleter, plan
 	if len(failed) == 1 && len(plan) == 1 {
 		return failed[0]
 	}
+	var late error
+	if o.wait {
+		late = o.awaitRemoval(ctx, admin, plan)
+	}
 	if err := o.printResult(plan); err != nil {
 		if len(failed) < len(plan) {
 			return unprinted(err)
@@ -212,8 +222,49 @@ func (o *topicDeleteOptions) apply(ctx context.Context, admin topicDeleter, plan
 	if len(failed) > 0 {
 		return partly(unknown(mostTelling(failed...)), "%d of %s could not be deleted", len(failed), plural(int64(len(plan)), "topic")).WithHint("see RESULT of each; the others are gone")
 	}
-	return nil
+	return late
 }
+
+// awaitRemoval waits until the data of the deleted topics is gone. What is not gone in time is said of its row.
+func (o *topicDeleteOptions) awaitRemoval(ctx context.Context, admin topicDeleter, plan []deletedTopic) error {
+	o.note("waiting until the data is gone from every disk")
+	var first error
+	for i := range plan {
+		row := &plan[i]
+		if row.Result != "deleted" {
+			continue
+		}
+		err := untilRemoved(ctx, admin, row)
+		if errors.Is(err, context.DeadlineExceeded) {
+			row.Message = "its data is not gone from every disk yet"
+			err = errorf(sdk.CodeNotMet, "topic %s is deleted, but %s", row.Topic, row.Message).
+				WithHint("it goes when the brokers that hold it are up; a longer --timeout waits longer")
+		}
+		first = firstError(first, unprinted(err))
+	}
+	return first
+}
+
+// untilRemoved asks until the topic is gone or the time is up. A broker that does not answer is not yet a failure.
+func untilRemoved(ctx context.Context, admin topicDeleter, row *deletedTopic) error {
+	for wait := removalPoll; ; wait = min(2*wait, removalPollMost) {
+		gone, err := admin.TopicRemoved(ctx, row.Topic, row.topic)
+		if gone || err != nil && !worthWaiting(err) {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// removalPoll is the first pause between two looks at whether a topic is gone, which then doubles up to removalPollMost.
+const (
+	removalPoll     = 20 * time.Millisecond
+	removalPollMost = time.Second
+)
 
 // printResult prints the table of results; at a terminal, where the plan was a table already, one topic takes a line.
 func (o *topicDeleteOptions) printResult(rows []deletedTopic) error {

@@ -42,7 +42,8 @@ func (a *Admin) AlterTopic(ctx context.Context, r AlterTopic) (AlteredTopic, err
 	return resp, err
 }
 
-// DeleteTopic removes a topic with its data.
+// DeleteTopic removes a topic with its data. The name is free at once; the data goes as the brokers that hold it hear
+// of it, which TopicRemoved tells.
 //
 // Errors: CodeTopicNotFound; CodePreconditionFailed when the topic is not what was expected.
 func (a *Admin) DeleteTopic(ctx context.Context, r DeleteTopic) (DeletedTopic, error) {
@@ -52,6 +53,16 @@ func (a *Admin) DeleteTopic(ctx context.Context, r DeleteTopic) (DeletedTopic, e
 		DryRun: r.DryRun,
 	}, &resp)
 	return resp, err
+}
+
+// TopicRemoved reports whether a topic that was deleted has left every disk that held a part of it.
+func (a *Admin) TopicRemoved(ctx context.Context, name string, id TopicID) (bool, error) {
+	var resp wire.DescribeTopicResponse
+	err := a.do(ctx, wire.KindDescribeTopic, wire.DescribeTopicRequest{Name: name, Topic: id}, &resp)
+	if code := base.CodeOf(err); code == base.CodeTopicNotFound || code == base.CodePreconditionFailed {
+		return true, nil
+	}
+	return false, err
 }
 
 // ListTopics lists topics by name, following the pages to the end or to the limit.

@@ -3,14 +3,39 @@ package server
 import (
 	"context"
 
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
 // describeTopic tells everything about one topic.
 func (s *Server) describeTopic(ctx context.Context, req wire.DescribeTopicRequest) (wire.DescribeTopicResponse, error) {
-	f, err := s.topic(ctx, "describe topic", req.Name, req.Topic)
-	if err != nil {
-		return wire.DescribeTopicResponse{}, err
+	const op = "describe topic"
+	f, err := s.topic(ctx, op, req.Name, req.Topic)
+	switch code := base.CodeOf(err); {
+	case err == nil:
+		return wire.DescribeTopicResponse{Topic: s.topicDetail(f.Topic, f.shard)}, nil
+	case req.Name != "" && (code == base.CodeTopicNotFound || code == base.CodePreconditionFailed):
+		return s.describeDeleted(ctx, req, err)
 	}
-	return wire.DescribeTopicResponse{Topic: s.topicDetail(f.Topic, f.shard)}, nil
+	return wire.DescribeTopicResponse{}, err
+}
+
+// describeDeleted finds a topic among those whose files are being removed. cause is the answer when it is not there.
+func (s *Server) describeDeleted(ctx context.Context, req wire.DescribeTopicRequest, cause error) (wire.DescribeTopicResponse, error) {
+	shard := s.host.ShardOf(req.Name)
+	var tomb *meta.Tombstone
+	err := s.host.View(ctx, shard, func(st *meta.State) error {
+		tomb = st.Tombstone(req.Topic)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return wire.DescribeTopicResponse{}, err
+	case tomb == nil:
+		return wire.DescribeTopicResponse{}, cause
+	}
+	return wire.DescribeTopicResponse{Topic: wire.TopicDetail{Summary: wire.TopicSummary{
+		ID: tomb.Topic, Name: tomb.Name, Version: tomb.Version, State: base.StateDeleting, Shard: shard, ShardLeader: s.shardLeader(shard),
+	}}}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -409,4 +410,36 @@ func TestGarbageOnThePort(t *testing.T) {
 func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
 	require.Eventually(t, ok, 15*time.Second, 2*time.Millisecond)
+}
+
+// A deleted topic is there to be asked about by its id until its files have gone, whatever its name means by then.
+func TestADeletedTopicIsKnownUntilItsFilesAreGone(t *testing.T) {
+	fault := vfs.NewFault(vfs.NewMem())
+	n := start(t, fault)
+	ref := n.create("t", base.TopicConfig{})
+	n.mustProduce(ref, "a")
+	release := make(chan struct{})
+	goOn := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(goOn)
+	fault.Add(vfs.Rule{Ops: vfs.OpRemove, Before: func(vfs.Call) { <-release }})
+	state := func() (base.State, error) {
+		req := wire.DescribeTopicRequest{Name: "t", Topic: ref.Topic}
+		d, _, err := call[wire.DescribeTopicResponse](n, wire.KindDescribeTopic, req)
+		return d.Topic.Summary.State, err
+	}
+	must[wire.DeleteTopicResponse](n, wire.KindDeleteTopic, wire.DeleteTopicRequest{RequestID: requestID(), Name: "t"})
+	s, err := state()
+	require.NoError(t, err)
+	require.Equal(t, base.StateDeleting, s)
+	n.create("t", base.TopicConfig{})
+	s, err = state()
+	require.NoError(t, err)
+	require.Equal(t, base.StateDeleting, s)
+	_, _, err = call[wire.DescribeTopicResponse](n, wire.KindDescribeTopic, wire.DescribeTopicRequest{Topic: ref.Topic})
+	require.ErrorIs(t, err, base.CodeTopicNotFound)
+	goOn()
+	eventually(t, func() bool {
+		_, err := state()
+		return base.CodeOf(err) == base.CodePreconditionFailed
+	})
 }

@@ -102,7 +102,8 @@ type TopicSummary struct {
 	ShardLeader       base.NodeID       `cbor:"19,keyasint,omitempty"`
 }
 
-// DescribeTopicRequest asks for everything about one topic, by name or, when Name is empty, by id.
+// DescribeTopicRequest asks for everything about one topic, by name or, when Name is empty, by id. With both, a topic
+// that was deleted is found as well, in state deleting, until the last disk has confirmed that its part is gone.
 type DescribeTopicRequest struct {
 	Name  string       `cbor:"1,keyasint,omitempty"`
 	Topic base.TopicID `cbor:"2,keyasint,omitempty"`
