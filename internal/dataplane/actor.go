@@ -47,7 +47,7 @@ type actor struct {
 	warnedAt  time.Time      // that a roll is not answered
 	ticking   bool           // in the plane's set of watched actors
 
-	due atomic.Int64 // unix ms at which a sweep has something to do here, 0 = never; read without the turn
+	due atomic.Int64 // ms of the plane's life at which a sweep has something to do here, 0 = never; read without the turn
 }
 
 // lead is one segment being led.
@@ -57,18 +57,17 @@ type lead struct {
 	replica *replica.Leader[*batch]
 	state   *rangestate.State
 	bytes   int64
-	firstMs int64 // append time of the first batch; 0 while empty
-	lastMs  int64
-	usedAt  time.Time
+	times
+	usedAt time.Time
 }
 
 // resting is what a leader leaves behind. Of a retired one: enough to judge the segment's age and size without asking
 // the store, and to go on leading. Of a sealed one: what the successor begins with.
 type resting struct {
-	next, bytes     int64
-	firstMs, lastMs int64
-	cause           base.Cause        // of a sealed one: why
-	state           *rangestate.State // of a sealed one: as of its end, until the successor is open
+	next, bytes int64
+	times
+	cause base.Cause        // of a sealed one: why
+	state *rangestate.State // of a sealed one: as of its end, until the successor is open
 }
 
 // event is one message to an actor. The two frequent kinds are fields of their own, so that they allocate no closure.

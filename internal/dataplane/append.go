@@ -115,7 +115,7 @@ func (a *actor) take(b *batch, now time.Time) {
 
 	first := l.replica.Next()
 	b.lead = l
-	b.AppendResult = AppendResult{Base: first, AppendMs: max(now.UnixMilli(), l.lastMs), Segment: l.seg, Epoch: l.epoch}
+	b.AppendResult = AppendResult{Base: first, AppendMs: l.appendMs(now), Segment: l.seg, Epoch: l.epoch}
 	header.Patch(b.Bytes, first, int32(l.epoch))
 	b.header.BaseOffset, b.header.Epoch = first, int32(l.epoch)
 	err := a.plane.log.Append(l.seg, store.Batch{
@@ -130,9 +130,7 @@ func (a *actor) take(b *batch, now time.Time) {
 	l.replica.Append(int(b.header.Records), b.size(), b)
 	l.state.Append(b.header, first, b.AppendMs)
 	l.bytes += int64(b.size())
-	l.lastMs = b.AppendMs
-	if l.firstMs == 0 { // now the segment has an age, and may come of it before anything else is due
-		l.firstMs = b.AppendMs
+	if l.appended(b.AppendMs, now) { // now the segment has an age, and may come of it before anything else is due
 		a.schedule()
 	}
 }

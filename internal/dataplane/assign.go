@@ -56,7 +56,7 @@ func (a *actor) reassigned(asg meta.Assignment, c *confirm) {
 // adopt makes a new segment the range's current one: the old one ends at its base.
 func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 	var tail []*batch
-	rest := resting{lastMs: a.rest.lastMs}
+	rest := resting{times: times{lastMs: a.rest.lastMs}}
 	if a.phase == interrupted {
 		rest.cause = base.CauseRecovery
 	}
@@ -121,7 +121,7 @@ func (l *lead) overtaken(ref base.RangeRef, leader base.Replica) {
 func (l *lead) rest(end int64) resting {
 	l.state.Commit(end)
 	l.state.Rollback(end)
-	return resting{lastMs: l.lastMs, cause: l.replica.Cause(), state: l.state}
+	return resting{times: times{lastMs: l.lastMs}, cause: l.replica.Cause(), state: l.state}
 }
 
 // requeue puts the tail of a sealed segment before everything that waits. It is counted like the rest, but not
@@ -227,7 +227,7 @@ func (a *actor) beginToLead(state *rangestate.State, now time.Time) {
 	asg, o := a.current, &a.plane.o
 	a.become(leading)
 	a.lead = &lead{
-		seg: asg.Segment, epoch: asg.Epoch, state: state, usedAt: now, lastMs: a.rest.lastMs,
+		seg: asg.Segment, epoch: asg.Epoch, state: state, usedAt: now, times: successorOf(a.rest.times, now),
 		replica: replica.NewLeader[*batch](a.replicaConfig()),
 	}
 	rolled := Rolled{Ref: a.ref, Topic: asg.Name, Opened: asg.Segment, Sealed: asg.Prev, End: asg.Base, Cause: a.rest.cause}

@@ -115,6 +115,7 @@ type Plane struct {
 	o       Options
 	log     Log
 	metrics metrics
+	born    time.Time
 
 	mu struct {
 		sync.RWMutex
@@ -155,7 +156,7 @@ var errClosed = errors.New("the data plane is closing")
 func New(o Options) *Plane {
 	o.ensureDefaults()
 	p := &Plane{
-		o: o, log: o.Log, metrics: newMetrics(o.Metrics),
+		o: o, log: o.Log, metrics: newMetrics(o.Metrics), born: time.Now(),
 		wake: make(chan struct{}, 1), landed: make(chan struct{}, 1), rolls: make(chan struct{}, maxRolls),
 	}
 	p.mu.actors = make(map[base.RangeRef]*actor)

@@ -72,7 +72,7 @@ func (p *Plane) unwatch(a *actor) {
 
 // sweep gives a turn to every actor whose time has come.
 func (p *Plane) sweep(now time.Time) {
-	ms := now.UnixMilli()
+	ms := p.age(now)
 	for _, a := range p.all() {
 		if due := a.due.Load(); due != 0 && due <= ms {
 			a.do(a.onSweep)
@@ -153,22 +153,28 @@ func (a *actor) failWaiting(err error) {
 
 // schedule says when the next sweep has something to do here.
 func (a *actor) schedule() {
-	first, last := a.rest.firstMs, a.rest.lastMs
-	due := int64(math.MaxInt64)
-	if a.lead != nil {
-		first, last = a.lead.firstMs, a.lead.lastMs
-		due = a.lead.usedAt.Add(a.plane.o.RetireAfter).UnixMilli()
-	}
-	if first != 0 { // an empty segment has no age
-		due = min(due, first+a.current.Config.SegmentAge.Milliseconds())
-		if idle := a.plane.o.SegmentIdle; idle > 0 {
-			due = min(due, last+idle.Milliseconds())
+	t := a.rest.times
+	var due time.Time
+	sooner := func(at time.Time) {
+		if due.IsZero() || at.Before(due) {
+			due = at
 		}
 	}
-	if due == math.MaxInt64 {
-		due = 0
+	if a.lead != nil {
+		t = a.lead.times
+		sooner(a.lead.usedAt.Add(a.plane.o.RetireAfter))
 	}
-	a.due.Store(due)
+	if !t.firstAt.IsZero() { // an empty segment has no age
+		sooner(t.firstAt.Add(a.current.Config.SegmentAge))
+		if idle := a.plane.o.SegmentIdle; idle > 0 {
+			sooner(t.lastAt.Add(idle))
+		}
+	}
+	if due.IsZero() {
+		a.due.Store(0)
+		return
+	}
+	a.due.Store(max(1, a.plane.age(due)))
 }
 
 // onSweep rolls a segment that is old or idle, and lets a leader without work go.
@@ -190,17 +196,16 @@ func (a *actor) onSweep(now time.Time) {
 }
 
 func (a *actor) rollDue(now time.Time) base.Cause {
-	first, last := a.rest.firstMs, a.rest.lastMs
+	t, idle := a.rest.times, a.plane.o.SegmentIdle
 	if a.lead != nil {
-		first, last = a.lead.firstMs, a.lead.lastMs
+		t = a.lead.times
 	}
-	ms, idle := now.UnixMilli(), a.plane.o.SegmentIdle.Milliseconds()
 	switch {
-	case first == 0:
+	case t.firstAt.IsZero():
 		return base.CauseNone
-	case ms-first >= a.current.Config.SegmentAge.Milliseconds():
+	case now.Sub(t.firstAt) >= a.current.Config.SegmentAge:
 		return base.CauseAge
-	case idle > 0 && ms-last >= idle:
+	case idle > 0 && now.Sub(t.lastAt) >= idle:
 		return base.CauseIdle
 	}
 	return base.CauseNone
@@ -209,7 +214,7 @@ func (a *actor) rollDue(now time.Time) base.Cause {
 // retire gives a leader's memory back. The next append brings it up again.
 func (a *actor) retire() {
 	l := a.lead
-	a.rest = resting{next: l.replica.Next(), bytes: l.bytes, firstMs: l.firstMs, lastMs: l.lastMs}
+	a.rest = resting{next: l.replica.Next(), bytes: l.bytes, times: l.times}
 	a.lead = nil
 }
 
@@ -223,7 +228,7 @@ func (a *actor) resume(now time.Time) bool {
 	state.Commit(a.rest.next)
 	a.lead = &lead{
 		seg: a.current.Segment, epoch: a.current.Epoch, state: state, usedAt: now,
-		bytes: a.rest.bytes, firstMs: a.rest.firstMs, lastMs: a.rest.lastMs,
+		bytes: a.rest.bytes, times: a.rest.times,
 		replica: replica.Resume[*batch](a.replicaConfig(), a.rest.next),
 	}
 	a.schedule()
