@@ -21,6 +21,8 @@ import (
 func (s *Session) completeLine(ctx context.Context, line string) []lineedit.Candidate {
 	p := script.ParsePartial(line)
 	switch {
+	case p.Comment:
+		return nil
 	case p.Target:
 		return completeFiles(p.Last)
 	case p.Meta:
@@ -144,7 +146,7 @@ func (h *hinter) hint(line string) string {
 		return ""
 	}
 	p := script.ParsePartial(line)
-	if p.Quote != 0 || p.Target {
+	if p.Quote != 0 || p.Target || p.Comment {
 		return ""
 	}
 	if p.Meta {

@@ -9,6 +9,8 @@ type Partial struct {
 	Quote  byte     // the quote that is open in it, or 0
 	Meta   bool     // the command begins with a colon, which Words[0] or Last has lost
 	Target bool     // Last is the file of a redirect
+
+	Comment bool // it is a comment: nothing to complete
 }
 
 // ParsePartial reads the last command of text. It never fails: what is wrong is found when the line is run.
@@ -44,6 +46,12 @@ func ParsePartial(text string) Partial {
 			} else {
 				b.WriteByte(c)
 			}
+		case c == '#' && len(p.Words) == 0 && !inWord && !p.Target:
+			n := strings.IndexByte(text[i:], '\n')
+			if n < 0 {
+				return Partial{Comment: true}
+			}
+			i += n
 		case c == '\'' || c == '"':
 			p.Quote, inWord = c, true
 		case c == ';' || c == '\n':

@@ -25,6 +25,9 @@ func TestParsePartial(t *testing.T) {
 		"meta":        {":se", Partial{Last: "se", Meta: true}},
 		"meta arg":    {":set out", Partial{Words: []string{"set"}, Last: "out", Meta: true}},
 		"redirect":    {"topic list > o", Partial{Words: []string{"topic", "list"}, Last: "o", Target: true}},
+		"comment":     {`a; # it's`, Partial{Comment: true}},
+		"past it":     {"# it's\ntopic l", Partial{Words: []string{"topic"}, Last: "l"}},
+		"no comment":  {"a #b", Partial{Words: []string{"a"}, Last: "#b"}},
 		"new command": {"topic list > o; con", Partial{Last: "con"}},
 	}
 	for name, tt := range tests {
@@ -38,7 +41,7 @@ func TestParsePartial(t *testing.T) {
 
 // FuzzParsePartial checks that no text makes it panic, and that it agrees with Parse about a finished line.
 func FuzzParsePartial(f *testing.F) {
-	for _, seed := range []string{"", "a b", "5 a 'b", ":set x", "a; b > c", `"\x`, "\"\\", "5 ", ": "} {
+	for _, seed := range []string{"", "a b", "5 a 'b", ":set x", "a; b > c", `"\x`, "\"\\", "5 ", ": ", ";#\"", "a > #\""} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
