@@ -15,7 +15,7 @@ EASTGUARD_KILL9_ROUNDS=${KILL9_ROUNDS:-100} go_tests -timeout 60m -count 1 -run 
 
 heading "fuzzing, $fuzz_time a target"
 while IFS=: read -r file target; do
-	step "$target" go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzz_time" "./$(dirname "$file")"
+	step "$target" go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzz_time" -fuzzminimizetime 1x "./$(dirname "$file")"
 done < <(grep -rhoE --include='*_test.go' -H '^func Fuzz[A-Za-z0-9_]*' internal sdk server cli cmd scripts | sed 's/func //' | sort)
 
 heading "benchmark"
