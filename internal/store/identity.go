@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -98,12 +100,62 @@ func (o *opener) open() (*Identity, error) {
 	if err := o.stamps(id, id.Boot == 0); err != nil {
 		return nil, err
 	}
-	id.Boot++
-	err = id.write(o.fs, o.dataDir)
-	if isNoSpace(err) && giveLast(o.fs, o.dataDir) {
-		err = id.write(o.fs, o.dataDir)
+	if err := o.checkStarts(id.Boot); err != nil {
+		return nil, err
 	}
-	return id, err
+	id.Boot++
+	// The meta directory counts first: so it is never behind, unless it is an older image.
+	err = o.count(o.metaDir, func() error {
+		return vfs.WriteFileAtomic(o.fs, o.starts(), fmt.Appendf(nil, "%d\n", id.Boot), 0o600)
+	})
+	if err == nil {
+		err = o.count(o.dataDir, func() error { return id.write(o.fs, o.dataDir) })
+	}
+	if err != nil {
+		return nil, base.Wrap(base.CodeInternal, opIdentity, err)
+	}
+	return id, nil
+}
+
+// count writes the number of this start to dir. A full disk has a little left for that; mostly it is one disk.
+func (o *opener) count(dir string, write func() error) error {
+	err := write()
+	if isNoSpace(err) && (giveLast(o.fs, dir) || giveLast(o.fs, o.dataDir)) {
+		err = write()
+	}
+	return err
+}
+
+func (o *opener) starts() string { return filepath.Join(o.metaDir, startsName) }
+
+// checkStarts holds the starts that the meta directory has counted against those of the data directory, which has seen
+// boot of them. They differ by one when a start ended between the two. Whatever else they say, one directory is an older
+// image: metadata that has forgotten topics or segments would give their offsets away again.
+func (o *opener) checkStarts(boot uint64) error {
+	b, err := vfs.ReadFile(o.fs, o.starts())
+	if errors.Is(err, fs.ErrNotExist) && boot == 0 {
+		return nil
+	}
+	if err != nil {
+		return base.Errorf(base.CodeCorruptData, opIdentity, "the starts of this node cannot be read: %w", err).
+			WithHint("bring back the meta directory as it was, or start this node with empty directories under a new node id")
+	}
+	counted, err := strconv.ParseUint(strings.TrimSuffix(string(b), "\n"), 10, 64)
+	switch {
+	case err != nil:
+		return base.Errorf(base.CodeCorruptData, opIdentity, "%s does not hold a number of starts", o.starts()).
+			WithHint("bring back the meta directory as it was, or start this node with empty directories under a new node id")
+	case counted < boot:
+		return o.older(o.metaDir, counted, o.dataDir, boot)
+	case counted > boot+1:
+		return o.older(o.dataDir, boot, o.metaDir, counted)
+	}
+	return nil
+}
+
+func (o *opener) older(dir string, has uint64, other string, knows uint64) error {
+	return base.Errorf(base.CodePreconditionFailed, opIdentity, "%s is an older image: it has seen %d starts of this node, %s has seen %d", dir, has, other, knows).
+		WithHint("bring back both directories from one moment, or start this node with empty ones under a new node id")
 }
 
 func (o *opener) lock() error {
@@ -152,7 +204,7 @@ func (o *opener) mustBeEmpty() error {
 		}
 		for _, e := range entries {
 			switch name := filepath.Join(dir, e.Name); {
-			case e.Name == lockName, e.Name == "lost+found", e.Name == identityName+tmpSuffix, o.holds(name):
+			case e.Name == lockName, e.Name == "lost+found", e.Name == startsName+tmpSuffix, e.Name == identityName+tmpSuffix, o.holds(name):
 			case e.Name == catalogueName, e.Name == walName, e.Name == topicsName, e.Name == stampName:
 				return base.Errorf(base.CodeCorruptData, opIdentity, "%s holds a node's data, but %s is missing", dir, filepath.Join(o.dataDir, identityName)).
 					WithHint("restore the file from a backup, or start this node with empty directories under a new node id")

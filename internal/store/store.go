@@ -21,7 +21,8 @@ const (
 	topicsName     = "topics"
 	quarantineName = "quarantine"
 	reserveName    = "reserve"
-	stampName      = "uuid" // in topics/ and meta_dir: whose they are
+	stampName      = "uuid"   // in topics/ and meta_dir: whose they are
+	startsName     = "starts" // in meta_dir: how many starts it has seen
 	stateSuffix    = ".state"
 )
 
