@@ -421,7 +421,7 @@ func TestADeletedTopicIsKnownUntilItsFilesAreGone(t *testing.T) {
 	release := make(chan struct{})
 	goOn := sync.OnceFunc(func() { close(release) })
 	t.Cleanup(goOn)
-	fault.Add(vfs.Rule{Ops: vfs.OpRemove, Before: func(vfs.Call) { <-release }})
+	fault.Add(vfs.Rule{Ops: vfs.OpStat | vfs.OpRemove, Path: "/data/topics/*", Before: func(vfs.Call) { <-release }})
 	state := func() (base.State, error) {
 		req := wire.DescribeTopicRequest{Name: "t", Topic: ref.Topic}
 		d, _, err := call[wire.DescribeTopicResponse](n, wire.KindDescribeTopic, req)
