@@ -13,7 +13,8 @@
 //
 // The files, one for each verb: append.go, opensegment.go, fence.go, seal.go, drop.go, read.go, offsetbytime.go,
 // notify.go; and beneath: catalogue.go and catalogfile.go (the list in memory and on disk), records.go (what the log
-// carries), flush.go, finish.go, checkpoint.go, unlink.go (the flusher's work), filecache.go, space.go, reserve.go;
+// carries), flush.go, finish.go, checkpoint.go, names.go, unlink.go (the flusher's work), filecache.go, space.go, reserve.go,
+// tombstones.go (what was dropped stays so);
 // recover.go, replay.go, judge.go, quarantine.go; identity.go. FORMAT.md shows the bytes and lists the steps of recovery.
 //
 // Locks, in this order, none held across I/O: Store.mu guards the maps; rangeLog.mu everything that changes in a range
