@@ -73,7 +73,11 @@ func (b *buffer) expireLocked(now time.Time) {
 func (b *buffer) timeoutLocked(bt *batch) error {
 	timeout := b.p.cfg.deliveryTimeout
 	if bt.outcome() == base.Unknown {
-		return base.Errorf(base.CodeTimeout, "send", "no answer within the delivery timeout of %v", timeout)
+		err := base.Errorf(base.CodeTimeout, "send", "no answer within the delivery timeout of %v", timeout)
+		if b.lastErr != nil { // a try on its way is no reason to keep quiet about what stopped those before it
+			err.Msg += "; before that: " + about("", b.lastErr).Error() + " [" + base.CodeOf(b.lastErr).String() + "]"
+		}
+		return err
 	}
 	if b.lastErr != nil {
 		return about("send", b.lastErr).WithHint("it was tried for the delivery timeout of %v: %s", timeout, hintOf(b.lastErr))

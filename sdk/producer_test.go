@@ -337,6 +337,25 @@ func TestDeliveryTimeout(t *testing.T) {
 			require.NoError(t, p.Close(t.Context()))
 		})
 	})
+	t.Run("no answer to the last of many tries", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+			c.addTopic("orders", 1)
+			c.script = func(n int, _ *fakeProduce) verdict {
+				if n < 3 {
+					return verdict{refuse: base.Errorf(base.CodeDiskFull, "append", "no room")}
+				}
+				return verdict{mute: true}
+			}
+			p, err := cl.NewProducer("orders", WithLinger(0), WithDeliveryTimeout(3*time.Second))
+			require.NoError(t, err)
+			_, err = p.Send(t.Context(), Record{Value: value(0)})
+			require.ErrorIs(t, err, CodeTimeout)
+			require.Equal(t, OutcomeUnknown, OutcomeOf(err))
+			require.ErrorContains(t, err, "before that: no room [DISK_FULL]")
+			c.script = nil
+			require.NoError(t, p.Close(t.Context()))
+		})
+	})
 	t.Run("a dead connection is noticed", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
 			topic := c.addTopic("orders", 1)
