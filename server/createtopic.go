@@ -86,7 +86,7 @@ func initialSpans(req wire.CreateTopicRequest) ([]keyspace.Span, error) {
 	const op = "create topic"
 	n := max(req.Ranges, 1)
 	if len(req.SplitAt) == 0 {
-		if n > meta.MaxRanges || n&(n-1) != 0 {
+		if req.Ranges < 0 || n > meta.MaxRanges || n&(n-1) != 0 {
 			return nil, base.Errorf(base.CodeInvalidArgument, op, "%d ranges: their number must be a power of two, at most %d", req.Ranges, meta.MaxRanges)
 		}
 		return keyspace.Tile(n), nil

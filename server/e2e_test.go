@@ -281,6 +281,7 @@ func TestCreateTopicRefusals(t *testing.T) {
 		{"slash", wire.CreateTopicRequest{Name: "a/b"}, base.CodeInvalidTopicName},
 		{"factor", wire.CreateTopicRequest{Name: "t", Config: base.TopicConfig{ReplicationFactor: 3}}, base.CodeNotEnoughNodes},
 		{"three ranges", wire.CreateTopicRequest{Name: "t", Ranges: 3}, base.CodeInvalidArgument},
+		{"less than no ranges", wire.CreateTopicRequest{Name: "t", Ranges: -4}, base.CodeInvalidArgument},
 		{"keyed", wire.CreateTopicRequest{Name: "t", Config: base.TopicConfig{Keyed: true}}, base.CodeInvalidArgument},
 		{"split twice", wire.CreateTopicRequest{Name: "t", SplitAt: []keyspace.Hash{5, 5}}, base.CodeInvalidArgument},
 	} {

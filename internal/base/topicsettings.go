@@ -16,7 +16,7 @@ const LabelPrefix = "label."
 const (
 	MaxReplicationFactor = 9
 	MinSegmentBytes      = 64 << 10
-	MaxSegmentBytes      = 64 << 30
+	MaxSegmentBytes      = 4095 << 20 // positions in a segment have 32 bits
 	MinSegmentAge        = time.Second
 	MaxLabels            = 32
 	MaxLabelBytes        = 256

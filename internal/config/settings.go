@@ -71,7 +71,7 @@ var settings = []Setting{
 	count("bootstrap_expect", 0, 0, 99, "found a new cluster together with this many of join_seed_nodes; 0: do not"),
 	count("shards", 32, 1, 1024, "metadata shards, a power of two; fixed when the cluster is founded"),
 	count("shard_voters", 3, 1, 9, "nodes that vote in each metadata shard"),
-	size("segment_size_limit_bytes", gib, 64*kib, 64*gib, "size at which a segment is sealed and its successor opened"),
+	size("segment_size_limit_bytes", gib, 64*kib, 4095*mib, "size at which a segment is sealed and its successor opened"),
 	amount("max_segment_age_secs", "s", 3600, 1, 10*365*86400, "age at which a segment with records is sealed"),
 	amount("segment_idle_secs", "s", 0, 0, 10*365*86400, "time without a record after which a segment with records is sealed; 0: never"),
 	size("batch_max_bytes", 10*mib, 64*kib, gib, "bytes of the write-ahead log after which a commit is written at once"),
