@@ -52,6 +52,7 @@ func (f *File) read(v *view, dst []Piece, off, limit int64, maxBytes int, span *
 	}
 	pieces := dst
 	pos, next := first.pos, stop
+	end := next // of what is returned
 	for i := v.x.chunkAtOrBefore(pos); pos < stop.Pos; i, pos = i+1, next.Pos {
 		next = f.chunkEnd(v, i, stop)
 		size := int(next.Pos - pos)
@@ -65,13 +66,16 @@ func (f *File) read(v *view, dst []Piece, off, limit int64, maxBytes int, span *
 					return dst, Found{}, err
 				}
 				pieces = addPiece(pieces, len(dst), pos, next.Pos-pos)
-				found = Found{Next: next.End, Bytes: int(next.Pos - pos)}
+				found, end = Found{Next: next.End, Bytes: int(next.Pos - pos)}, next
 				break
 			}
 			pieces = addPiece(pieces, len(dst), pos, int64(size))
 			found.Bytes += size
 		}
-		found.Next = next.End
+		found.Next, end = next.End, next
+	}
+	if err := f.confirm(v, end); err != nil {
+		return dst, Found{}, err
 	}
 	for _, p := range pieces[len(dst):] {
 		if err := f.verify(v, p.Pos, p.Pos+p.Len); err != nil {
@@ -98,6 +102,21 @@ func (f *File) chunkEnd(v *view, i int, stop Extent) Extent {
 		}
 	}
 	return stop
+}
+
+// confirm holds the place where a read ends, which is the index's word, against the batch that begins there. Where the
+// index is wrong the next read would leave records out.
+func (f *File) confirm(v *view, end Extent) error {
+	if end.Pos >= v.Pos {
+		return nil
+	}
+	w := walker{f: f, v: v}
+	defer w.done()
+	b, err := w.at(end.Pos)
+	if err == nil && b.base != end.End {
+		err = corruptIndex("offset %d is said to lie at %d, where %d lies", end.End, end.Pos, b.base)
+	}
+	return err
 }
 
 // limit turns an offset that reading must stop at into a place in the file.
@@ -142,6 +161,9 @@ func (f *File) locate(v *view, off int64) (place, error) {
 		b, err := w.at(pos)
 		if err != nil {
 			return b, err
+		}
+		if b.base > off {
+			return b, corruptIndex("offset %d is said to lie at or behind %d, where %d lies", off, c.Pos, b.base)
 		}
 		if b.end > off {
 			return b, nil
