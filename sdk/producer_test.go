@@ -352,7 +352,6 @@ func TestDeliveryTimeout(t *testing.T) {
 			require.ErrorIs(t, err, CodeTimeout)
 			require.Equal(t, OutcomeUnknown, OutcomeOf(err))
 			require.ErrorContains(t, err, "before that: no room [DISK_FULL]")
-			c.script = nil
 			require.NoError(t, p.Close(t.Context()))
 		})
 	})
