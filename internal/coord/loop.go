@@ -25,7 +25,7 @@ type loop struct {
 	unopened map[base.SegmentID]bool // active segments that no replica has confirmed yet
 	agenda   agenda
 	recover  recoveries
-	asks     map[base.SegmentID][]*ask // answered when the segment is sealed, or cannot be for now
+	asks     map[base.SegmentID][]*ask // answered when the segment is sealed, or when it turns out that it cannot be yet
 	gone     []meta.TopicGone          // confirmed removals that are not committed yet
 	wakeAt   time.Time                 // when to look again, whatever comes
 }
