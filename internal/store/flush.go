@@ -47,10 +47,11 @@ func (s *Store) retryLater(r retry) {
 		r.try()
 		return
 	}
+	s.metFull() // before it is queued: the flusher, which takes what is queued first, then knows that the reserve is due
 	s.queue.mu.Lock()
 	s.queue.retries = append(s.queue.retries, r)
 	s.queue.mu.Unlock()
-	s.metFull()
+	s.queue.nudge()
 	if s.err() != nil {
 		s.abandon()
 	}
@@ -62,13 +63,6 @@ func (q *flushQueue) takeRetries() []retry {
 	r := q.retries
 	q.retries = nil
 	return r
-}
-
-// retryRecords tries once more what met the full disk.
-func (s *Store) retryRecords() {
-	for _, r := range s.queue.takeRetries() {
-		r.try()
-	}
 }
 
 func (r *retry) try() {
@@ -172,16 +166,19 @@ func (f *flusher) run(ctx context.Context, s *Store) {
 	}
 }
 
-// work does what is due: a look at the disk, the records that wait for the reserve, unlinks, for they make space; a checkpoint when the log has grown enough, which writes
-// everything; else the writing alone when there is enough of it.
+// work does what is due: a look at the disk, the records that wait for the reserve, unlinks, for they make space; a
+// checkpoint when the log has grown enough, which writes everything; else the writing alone when there is enough of it.
 func (s *Store) work() error {
 	s.takeToken()
 	defer s.giveToken()
 	if err := s.err(); err != nil {
 		return err
 	}
+	retries := s.queue.takeRetries() // what comes after the look waits for the next one
 	s.space.tend(s.dirty.Load())
-	s.retryRecords()
+	for _, r := range retries {
+		r.try()
+	}
 	if err := s.unlinkDropped(); err != nil {
 		return err
 	}

@@ -71,29 +71,41 @@ func TestRecordsGetTheReserveFromTheFlusher(t *testing.T) {
 		if !running {
 			n.flusher.stop()
 		}
-		results := make(chan error, 10_000)
+		const together = 64 // that wait for their answers at a time
+		results := make(chan error, together)
 		met := func() bool { return n.space.full.Load() }
 		if running {
 			met = func() bool { return !n.space.reserve.Held() }
 		}
-		var calls int
-		for !met() && calls < cap(results) {
-			calls++
-			require.NoError(t, n.Fence(refOf(base.RangeID(calls)), 1, 1, func(_ FenceAnswer, err error) { results <- err }))
+		var calls, answered, failed int
+		answer := func(err error) {
+			answered++
+			if err != nil {
+				require.ErrorIs(t, err, base.CodeDiskFull)
+				failed++
+			}
 		}
-		require.Less(t, calls, cap(results))
+		for deadline := time.Now().Add(patience); !met(); {
+			require.Less(t, time.Now(), deadline, "the disk has not become full")
+			if calls-answered < together {
+				calls++
+				require.NoError(t, n.Fence(refOf(base.RangeID(calls)), 1, 1, func(_ FenceAnswer, err error) { results <- err }))
+				continue
+			}
+			select {
+			case err := <-results:
+				answer(err)
+			case <-time.After(time.Millisecond): // all wait for the flusher, or for n.stop: look again
+			}
+		}
 		if !running {
 			require.True(t, n.space.reserve.Held(), "it is the flusher's to give")
 			n.stop()
 		}
-		var failed int
-		for range calls {
+		for answered < calls {
 			select {
 			case err := <-results:
-				if err != nil {
-					require.ErrorIs(t, err, base.CodeDiskFull)
-					failed++
-				}
+				answer(err)
 			case <-time.After(patience):
 				t.Fatal("a fence was not answered")
 			}
