@@ -160,10 +160,13 @@ func (l *Log) writeCommit(t *tail, c *commit) error {
 // roll goes on in a new file, whose header states that the present one ends at the durable LSN. Without space for
 // a file what waits is refused and the log stays as it is.
 func (l *Log) roll(t *tail, need int64) error {
+	l.mu.Lock()
+	waiting := l.queue.len() // who comes while the disk is asked may come because space was freed
+	l.mu.Unlock()
 	f, err := l.files.begin(l.Durable(), need+reserveBytes, 0)
 	var full noSpaceError
 	if errors.As(err, &full) {
-		l.rejectQueued(diskFull(err))
+		l.rejectQueued(waiting, diskFull(err))
 		return nil
 	}
 	if err != nil {
@@ -196,11 +199,11 @@ func diskFull(cause error) *base.Error {
 	return base.Errorf(base.CodeDiskFull, "append to wal", "%w", cause)
 }
 
-// rejectQueued refuses all that waits and was not written.
-func (l *Log) rejectQueued(err error) {
+// rejectQueued refuses the n entries that have waited longest and were not written.
+func (l *Log) rejectQueued(n int, err error) {
 	l.mu.Lock()
 	c := l.newCommit()
-	l.queue.moveAllTo(c)
+	l.queue.moveFirst(c, n)
 	l.mu.Unlock()
 	l.settle(c, err)
 }
@@ -213,8 +216,11 @@ func (l *Log) rejectAll(t *tail) {
 		l.settle(c, unknown(err))
 	}
 	t.unsynced = t.unsynced[:0]
-	if !l.queueEmpty() {
-		l.rejectQueued(err)
+	l.mu.Lock()
+	waiting := l.queue.len()
+	l.mu.Unlock()
+	if waiting > 0 {
+		l.rejectQueued(waiting, err)
 	}
 }
 

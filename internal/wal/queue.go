@@ -34,7 +34,9 @@ type queue struct {
 	oldest  time.Time // when the entry at head, or one before it, was appended
 }
 
-func (q *queue) empty() bool { return q.head == len(q.entries) }
+func (q *queue) len() int { return len(q.entries) - q.head }
+
+func (q *queue) empty() bool { return q.len() == 0 }
 
 func (q *queue) push(e entry) {
 	if q.empty() {
@@ -73,12 +75,19 @@ func (q *queue) moveTo(c *commit, o *Options, room int64) {
 	q.compact()
 }
 
-// moveAllTo moves every entry to c.
-func (q *queue) moveAllTo(c *commit) {
-	c.entries = append(c.entries, q.entries[q.head:]...)
-	c.bytes, c.records = q.bytes, q.records
-	clear(q.entries)
-	*q = queue{entries: q.entries[:0]}
+// moveFirst moves the n entries that come first to c.
+func (q *queue) moveFirst(c *commit, n int) {
+	end := q.head + n
+	for i := q.head; i < end; i++ {
+		c.bytes += q.entries[i].bytes()
+		c.records += int(q.entries[i].records)
+	}
+	c.entries = append(c.entries, q.entries[q.head:end]...)
+	clear(q.entries[q.head:end])
+	q.bytes -= c.bytes
+	q.records -= c.records
+	q.head = end
+	q.compact()
 }
 
 // first is the size of the entry that comes next, 0 without one.
