@@ -183,6 +183,11 @@ type (
 	//	AckP99Us         int64
 	//	RttUs            int64
 	//	Connections      int
+	//	RingHash         uint64
+	//	RingVersion      uint64
+	//	Replicas         int   // of shards
+	//	SinceMs          int64 // when State began
+	//	Admitted         bool  // the root has accepted this start
 	NodeStatus = wire.NodeStatus
 	// ShardStatus is one metadata group.
 	//
@@ -195,6 +200,10 @@ type (
 	//	Voters    []NodeID
 	//	NonVoters []NodeID
 	//	Topics    int
+	//	SinceMs   int64  // when its leader began, or was lost
+	//	Trails    uint64 // entries that the voter furthest behind lacks
+	//	Want      int    // voters it should have
+	//	Hosted    bool   // the answering node has a replica
 	ShardStatus = wire.ShardStatus
 	// NodeDetail is everything a node knows about itself.
 	//

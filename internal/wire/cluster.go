@@ -54,6 +54,11 @@ type NodeStatus struct {
 	AckP99Us         int64             `cbor:"22,keyasint,omitempty"`
 	RttUs            int64             `cbor:"23,keyasint,omitempty"`
 	Connections      int               `cbor:"24,keyasint,omitempty"`
+	RingHash         uint64            `cbor:"25,keyasint,omitempty"`
+	RingVersion      uint64            `cbor:"26,keyasint,omitempty"`
+	Replicas         int               `cbor:"27,keyasint,omitempty"` // of shards
+	SinceMs          int64             `cbor:"28,keyasint,omitempty"` // when State began
+	Admitted         bool              `cbor:"29,keyasint,omitempty"` // the root has accepted this start
 }
 
 // ShardStatus is one Raft group.
@@ -67,6 +72,10 @@ type ShardStatus struct {
 	Voters    []base.NodeID `cbor:"7,keyasint,omitempty"`
 	NonVoters []base.NodeID `cbor:"8,keyasint,omitempty"`
 	Topics    int           `cbor:"9,keyasint,omitempty"`
+	SinceMs   int64         `cbor:"10,keyasint,omitempty"` // when its leader began, or was lost
+	Trails    uint64        `cbor:"11,keyasint,omitempty"` // entries that the voter furthest behind lacks
+	Want      int           `cbor:"12,keyasint,omitempty"` // voters it should have
+	Hosted    bool          `cbor:"13,keyasint,omitempty"` // the answering node has a replica
 }
 
 // Event is one line of a node's journal.

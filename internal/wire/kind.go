@@ -30,6 +30,18 @@ const (
 	KindClusterStatus Kind = 64
 	KindClusterHealth Kind = 65
 	KindDescribeNode  Kind = 66
+	KindListNodes     Kind = 67
+	KindNodeRing      Kind = 68
+	KindReach         Kind = 69
+	KindChangeNode    Kind = 70
+	KindWatchNode     Kind = 71
+
+	KindListShards    Kind = 80
+	KindDescribeShard Kind = 81
+	KindLocateShard   Kind = 82
+	KindTransferShard Kind = 83
+	KindBalanceShards Kind = 84
+	KindRecoverShard  Kind = 85
 )
 
 var kindNames = map[Kind]string{
@@ -51,6 +63,17 @@ var kindNames = map[Kind]string{
 	KindClusterStatus: "cluster_status",
 	KindClusterHealth: "cluster_health",
 	KindDescribeNode:  "describe_node",
+	KindListNodes:     "list_nodes",
+	KindNodeRing:      "node_ring",
+	KindReach:         "reach",
+	KindChangeNode:    "change_node",
+	KindWatchNode:     "watch_node",
+	KindListShards:    "list_shards",
+	KindDescribeShard: "describe_shard",
+	KindLocateShard:   "locate_shard",
+	KindTransferShard: "transfer_shard",
+	KindBalanceShards: "balance_shards",
+	KindRecoverShard:  "recover_shard",
 }
 
 // String prints the name that logs, metrics and `eg-cli raw` use.
