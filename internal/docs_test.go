@@ -56,7 +56,7 @@ func metricsTable(t *testing.T) string {
 	}
 	slices.Sort(names)
 	var b strings.Builder
-	b.WriteString("\n| name | kind | |\n| --- | --- | --- |\n")
+	b.WriteString("\n| name | kind | labels | |\n| --- | --- | --- | --- |\n")
 	for _, name := range names {
 		b.WriteString(rows[name])
 	}
@@ -70,15 +70,28 @@ func metricRow(n ast.Node) (name, row string, ok bool) {
 		return "", "", false
 	}
 	sel, isSel := call.Fun.(*ast.SelectorExpr)
-	if !isSel || !slices.Contains([]string{"Counter", "Gauge", "GaugeFunc", "Histogram"}, sel.Sel.Name) {
+	if !isSel || !slices.Contains([]string{"Counter", "CounterFunc", "Gauge", "GaugeFunc", "Histogram"}, sel.Sel.Name) {
 		return "", "", false
 	}
 	name, help := spelled(call.Args[0]), spelled(call.Args[1])
 	if !strings.HasPrefix(name, "eastguard_") {
 		return "", "", false
 	}
-	kind := strings.ToLower(strings.TrimSuffix(sel.Sel.Name, "Func"))
-	return name, fmt.Sprintf("| `%s` | %s | %s |\n", name, kind, help), true
+	kind, isFunc := strings.CutSuffix(sel.Sel.Name, "Func")
+	pairs := call.Args[2:]
+	if isFunc {
+		pairs = call.Args[3:]
+	}
+	return name, fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, strings.ToLower(kind), labelNames(pairs), help), true
+}
+
+// labelNames are the even ones of a metric's labels.
+func labelNames(pairs []ast.Expr) string {
+	var names []string
+	for i := 0; i < len(pairs); i += 2 {
+		names = append(names, "`"+spelled(pairs[i])+"`")
+	}
+	return strings.Join(names, ", ")
 }
 
 // spelled is an expression's text; a part that is not a literal prints as what it is.

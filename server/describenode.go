@@ -43,11 +43,13 @@ func (s *Server) counters() map[string]int64 {
 	for _, metric := range s.registry.Metrics() {
 		switch {
 		case metric.Counter != nil:
-			m[metric.Name] = int64(metric.Counter.Value())
+			m[metric.ID()] = int64(metric.Counter.Value())
+		case metric.CounterFunc != nil:
+			m[metric.ID()] = int64(metric.CounterFunc())
 		case metric.Gauge != nil:
-			m[metric.Name] = metric.Gauge.Value()
+			m[metric.ID()] = metric.Gauge.Value()
 		case metric.GaugeFunc != nil:
-			m[metric.Name] = int64(metric.GaugeFunc())
+			m[metric.ID()] = int64(metric.GaugeFunc())
 		}
 	}
 	return m

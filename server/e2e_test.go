@@ -376,7 +376,7 @@ func TestClusterOnOnePage(t *testing.T) {
 	require.Equal(t, base.NodeID("n1"), d.Status.ID)
 	require.Equal(t, n.Addr(), d.Status.Address)
 	require.Equal(t, 1, d.Status.Leaders)
-	require.Positive(t, d.Counters["eastguard_requests_create_topic_total"])
+	require.Positive(t, d.Counters[`eastguard_requests_total{kind="create_topic"}`])
 	_, _, err := call[wire.DescribeNodeResponse](n, wire.KindDescribeNode, wire.DescribeNodeRequest{Node: "n9"})
 	require.ErrorIs(t, err, base.CodeNodeNotFound)
 	_, _, err = call[wire.PingResponse](n, wire.KindLatestByKey, wire.PingRequest{})

@@ -19,12 +19,12 @@ type metrics struct {
 func newMetrics(r *telemetry.Registry, kinds []wire.Kind) metrics {
 	m := metrics{
 		requests: make(map[wire.Kind]*telemetry.Counter, len(kinds)),
-		unknown:  r.Counter("eastguard_requests_unknown_total", "Requests of a kind that this version does not know."),
+		unknown:  r.Counter("eastguard_requests_total", "Requests of clients, by kind; unknown are those that this version does not know.", "kind", "unknown"),
 		fsync:    r.Histogram("eastguard_fsync_seconds", "One fdatasync of the write-ahead log."),
 		ack:      r.Histogram("eastguard_ack_seconds", "From a batch's arrival to its ack."),
 	}
 	for _, k := range kinds {
-		m.requests[k] = r.Counter("eastguard_requests_"+k.String()+"_total", "Requests of kind "+k.String()+".")
+		m.requests[k] = r.Counter("eastguard_requests_total", "Requests of clients, by kind; unknown are those that this version does not know.", "kind", k.String())
 	}
 	return m
 }

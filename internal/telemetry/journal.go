@@ -17,11 +17,14 @@ type Event struct {
 	Seq     uint64            `cbor:"1,keyasint"` // given by the journal, from 1, without gaps
 	TimeMs  int64             `cbor:"2,keyasint"` // given by the journal when it is 0
 	Node    base.NodeID       `cbor:"3,keyasint,omitempty"`
-	Type    string            `cbor:"4,keyasint"`           // lower case with dots: segment.sealed
+	Type    string            `cbor:"4,keyasint"`           // upper case: SEGMENT_SEALED
 	Subject string            `cbor:"5,keyasint,omitempty"` // what it is about: a topic, a range, a node
 	Cause   base.Cause        `cbor:"6,keyasint,omitempty"`
 	GapMs   int64             `cbor:"7,keyasint,omitempty"` // how long writes stood still, for rolls
 	Detail  map[string]string `cbor:"8,keyasint,omitempty"` // never changed after Append
+	Before  string            `cbor:"9,keyasint,omitempty"` // what changed: the value it had
+	After   string            `cbor:"10,keyasint,omitempty"`
+	Actor   string            `cbor:"11,keyasint,omitempty"` // who asked for it, when somebody did
 }
 
 // Journal is a ring of the last events. Appending never blocks and never waits for a reader.
