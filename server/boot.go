@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"math/rand/v2"
-	"net"
 	"strconv"
 	"syscall"
 	"time"
@@ -34,7 +33,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	s.started = time.Now()
 	for _, step := range []func(context.Context) error{
-		s.bind,         // the port is ours, before anything is made or replayed; nothing is accepted yet
+		s.bind,         // the ports are ours, before anything is made or replayed; nothing is accepted yet
 		s.takeIdentity, // who we are, and that no other process is; the start is counted
 		s.openStore,    // the log is replayed: what was acked is readable
 		s.fence,        // nothing of an earlier start is ever acked again, before anybody can ask
@@ -144,43 +143,6 @@ func (s *Server) openShards(ctx context.Context) error {
 		s.deps.Logger.Warn("shards was fixed when the cluster was founded", "shards", got, "configured", s.cfg.Shards)
 	}
 	return host.Start(ctx)
-}
-
-// bind takes the client port. It is first, because a port that is taken should be told before an empty directory is
-// filled or a large log replayed; its number goes into the node's registration. Accepting begins with the last step.
-func (s *Server) bind(context.Context) error {
-	addr := s.cfg.ClientAddress()
-	l, err := s.deps.Listen("tcp", addr)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return base.Errorf(base.CodeInvalidArgument, "listen", "port %d of %s is in use", s.cfg.ClientPort, s.cfg.Host).
-			WithHint("another broker runs there, or choose another client_port")
-	}
-	if err != nil {
-		return base.Wrap(base.CodeInvalidArgument, "listen on "+addr, err).WithHint("check host and client_port")
-	}
-	s.undo.Push("listener", func() error { return ignoreClosed(l.Close()) }) // a server that serves it closes it first
-	s.listener = l
-	s.advertised = advertise(s.cfg.AdvertiseHost, s.cfg.Host, l.Addr())
-	return nil
-}
-
-func ignoreClosed(err error) error {
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
-}
-
-// advertise is the address that clients are told: the configured host with the port that was bound.
-func advertise(advertised, host string, bound net.Addr) string {
-	if advertised == "" {
-		advertised = host
-	}
-	_, port, err := net.SplitHostPort(bound.String())
-	if err != nil {
-		return bound.String() // a test's in-memory network
-	}
-	return net.JoinHostPort(advertised, port)
 }
 
 // join founds the cluster on a fresh node, or goes on as the member it was, and has the root shard admit this start.

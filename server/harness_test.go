@@ -27,7 +27,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // testConfig is a broker on a free port with a few shards, so that a start takes milliseconds.
 func testConfig() config.Config {
 	cfg := config.Default()
-	cfg.Host, cfg.AdvertiseHost, cfg.ClientPort, cfg.AdminPort = "127.0.0.1", "127.0.0.1", 0, 0
+	cfg.Host, cfg.AdvertiseHost = "127.0.0.1", "127.0.0.1"
+	cfg.ClientPort, cfg.ClusterPort, cfg.DataPort, cfg.AdminPort = 0, 0, 0, 0
 	cfg.DataDir, cfg.MetaDir, cfg.NodeID = "/data", "/meta", "n1"
 	cfg.Shards, cfg.ReserveBytes = 4, 0
 	cfg.CacheBudgetBytes = 8 << 20

@@ -1,9 +1,6 @@
 package server
 
 import (
-	"crypto/rand"
-	"io"
-	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -19,36 +16,8 @@ import (
 	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/telemetry"
 	"github.com/eastguard/eastguard/internal/topology"
-	"github.com/eastguard/eastguard/internal/vfs"
 	"github.com/eastguard/eastguard/internal/wire"
 )
-
-// Deps are what a broker takes from its surroundings. Zero fields get the real ones.
-type Deps struct {
-	FS      vfs.FS
-	Logger  *slog.Logger
-	Listen  func(network, addr string) (net.Listener, error)
-	Rand    io.Reader
-	Version string // of the binary, told to clients
-}
-
-func (d *Deps) ensureDefaults() {
-	if d.FS == nil {
-		d.FS = vfs.OS
-	}
-	if d.Logger == nil {
-		d.Logger = slog.New(slog.DiscardHandler)
-	}
-	if d.Listen == nil {
-		d.Listen = net.Listen
-	}
-	if d.Rand == nil {
-		d.Rand = rand.Reader
-	}
-	if d.Version == "" {
-		d.Version = "dev"
-	}
-}
 
 // Server is one broker. The fields of each group are set by the step of boot.go that it is named after, before anything
 // that runs later, and not changed afterwards.
@@ -65,8 +34,10 @@ type Server struct {
 	host       *shard.Host
 	plane      *dataplane.Plane
 	coord      atomic.Pointer[coord.Coord]
-	listener   net.Listener
-	advertised string // host:port of the client port, as others reach it
+	ports      ports
+	self       addresses    // as others reach this node
+	listener   net.Listener // of the client port
+	advertised string       // host:port of the client port, as others reach it
 	mux        *mux.Server
 	fetchPool  *pool
 	metaPool   *pool

@@ -43,7 +43,8 @@ func Start(tb testing.TB, opts ...Option) *Broker {
 	}
 	b.rng = rand.New(rand.NewSource(int64(b.opts.seed)))
 	b.cfg = config.Default()
-	b.cfg.Host, b.cfg.AdvertiseHost, b.cfg.ClientPort, b.cfg.AdminPort = "127.0.0.1", "127.0.0.1", 0, 0
+	b.cfg.Host, b.cfg.AdvertiseHost = "127.0.0.1", "127.0.0.1"
+	b.cfg.ClientPort, b.cfg.ClusterPort, b.cfg.DataPort, b.cfg.AdminPort = 0, 0, 0, 0
 	b.cfg.NodeID, b.cfg.Shards, b.cfg.ReserveBytes = "n1", 4, 0
 	b.cfg.CacheBudgetBytes = 8 << 20
 	if b.opts.onDisk {
@@ -122,6 +123,7 @@ func (b *Broker) boot() {
 	// The context is the broker's for life; only its start has a limit.
 	ctx, cancel := context.WithCancel(context.Background())
 	late := time.AfterFunc(startTimeout, cancel)
+	b.door = nil
 	deps := server.Deps{FS: vfs.OS, Logger: b.opts.logger, Version: "sdktest", Listen: b.listen}
 	if b.mem != nil {
 		deps.FS = b.mem
@@ -143,8 +145,8 @@ func (b *Broker) boot() {
 
 func (b *Broker) listen(network, addr string) (net.Listener, error) {
 	l, err := net.Listen(network, addr)
-	if err != nil {
-		return nil, err
+	if err != nil || b.door != nil { // the client port is the first to be bound, and the only one with a door
+		return l, err
 	}
 	b.door = &door{Listener: l, open: make(map[net.Conn]struct{})}
 	return b.door, nil
