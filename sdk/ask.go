@@ -70,6 +70,9 @@ func (a *asking) run(ctx context.Context) (mux.Response, error) {
 			}
 			a.sent = a.sent || changes(a.kind) && ambiguous(err)
 			a.answered = true
+			if a.sent && !repeatable(a.kind) {
+				return mux.Response{}, about(a.op, err).WithOutcome(base.Unknown)
+			}
 		}
 		if ctx.Err() != nil {
 			return mux.Response{}, a.failure(ctx)
@@ -110,6 +113,9 @@ func (a *asking) try(ctx context.Context, b *broker, conn *mux.Conn) (mux.Respon
 	patience := minPatience
 	if deadline, has := ctx.Deadline(); has {
 		patience = max(patience, time.Until(deadline)/2)
+		if !repeatable(a.kind) {
+			patience = time.Until(deadline) // there is no other try to leave time for
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -162,10 +168,21 @@ func (a *asking) failure(ctx context.Context) error {
 // unknown outcome.
 func changes(k wire.Kind) bool {
 	switch k {
-	case wire.KindCreateTopic, wire.KindAlterTopic, wire.KindDeleteTopic, wire.KindOpenProducer:
+	case wire.KindCreateTopic, wire.KindAlterTopic, wire.KindDeleteTopic, wire.KindOpenProducer,
+		wire.KindChangeNode, wire.KindTransferShard, wire.KindBalanceShards, wire.KindRecoverShard:
 		return true
 	}
 	return false
+}
+
+// repeatable reports whether a request whose fate is open may be sent again, which a request id makes one change.
+// Those about leaderships have none: who sends them again decides on what he sees then.
+func repeatable(k wire.Kind) bool {
+	switch k {
+	case wire.KindTransferShard, wire.KindBalanceShards, wire.KindRecoverShard:
+		return false
+	}
+	return true
 }
 
 // kindName turns create_topic into "create topic".

@@ -100,6 +100,9 @@ var steps = func() map[string]bool {
 		wire.KindProduce, wire.KindFetch, wire.KindListOffsets, wire.KindProducerState, wire.KindRoute, wire.KindLocate,
 		wire.KindCreateTopic, wire.KindAlterTopic, wire.KindDeleteTopic, wire.KindListTopics, wire.KindDescribeTopic,
 		wire.KindOpenProducer, wire.KindClusterStatus, wire.KindClusterHealth, wire.KindDescribeNode,
+		wire.KindListNodes, wire.KindNodeRing, wire.KindReach, wire.KindChangeNode, wire.KindWatchNode,
+		wire.KindListShards, wire.KindDescribeShard, wire.KindLocateShard, wire.KindTransferShard, wire.KindBalanceShards,
+		wire.KindRecoverShard,
 	} {
 		names[k.String()], names[kindName(k)] = true, true
 	}

@@ -18,6 +18,8 @@ type (
 	SegmentID = base.SegmentID
 	// NodeID names one broker.
 	NodeID = base.NodeID
+	// DiskID names one data directory.
+	DiskID = base.DiskID
 	// ShardID names one slice of the metadata.
 	//
 	//	Root    uint16
@@ -64,6 +66,12 @@ const (
 
 // CheckTopicName reports why name cannot name a topic; the broker applies the same rule.
 func CheckTopicName(name string) error { return base.CheckTopicName(name) }
+
+// ParseShardID reads "12", or "12.0" for a child of 12.
+func ParseShardID(s string) (ShardID, error) { return base.ParseShardID(s) }
+
+// ParseDiskID reads the 8-4-4-4-12 form of a disk's id.
+func ParseDiskID(s string) (DiskID, error) { return base.ParseUUID(s) }
 
 // ParseRangeID reads "r17"; a bare "17" is taken too.
 func ParseRangeID(s string) (RangeID, error) { return base.ParseRangeID(s) }

@@ -1,0 +1,119 @@
+package sdk
+
+import "time"
+
+// watchMerge puts what several nodes tell into the order of time. Each node tells in order and says until when it has
+// told everything; an event is due when every node has told everything older, or has been waited for long enough. It
+// is a value: no goroutine, no clock.
+type watchMerge struct {
+	queues map[NodeID]*watchQueue
+	count  int
+}
+
+// watchQueue is what one node has told and nobody has been given yet.
+type watchQueue struct {
+	items    []heldEvent
+	until    time.Time // nothing older will come
+	answered bool
+	gone     bool // nothing will come any more
+}
+
+type heldEvent struct {
+	WatchEvent
+	arrived time.Time
+}
+
+func newWatchMerge() *watchMerge { return &watchMerge{queues: make(map[NodeID]*watchQueue)} }
+
+func (m *watchMerge) len() int { return m.count }
+
+// expect makes the others wait for a node that has said nothing yet.
+func (m *watchMerge) expect(id NodeID) {
+	q := m.queue(id)
+	q.answered, q.gone = false, false
+}
+
+func (m *watchMerge) queue(id NodeID) *watchQueue {
+	q := m.queues[id]
+	if q == nil {
+		q = &watchQueue{}
+		m.queues[id] = q
+	}
+	return q
+}
+
+// add takes what a node told.
+func (m *watchMerge) add(id NodeID, events []WatchEvent, until, now time.Time) {
+	q := m.queue(id)
+	q.until, q.answered = until, true
+	for _, ev := range events {
+		q.items = append(q.items, heldEvent{ev, now})
+	}
+	m.count += len(events)
+}
+
+// drop stops waiting for a node. What it has told is still given out.
+func (m *watchMerge) drop(id NodeID) {
+	if q := m.queues[id]; q != nil {
+		q.gone = true
+		if len(q.items) == 0 {
+			delete(m.queues, id)
+		}
+	}
+}
+
+// next is the event that is due. When none is, wait says when to look again, unless something is added before.
+func (m *watchMerge) next(now time.Time) (ev WatchEvent, ok bool, wait time.Duration) {
+	const idle = time.Hour
+	oldest, id := m.oldest()
+	if oldest == nil {
+		return WatchEvent{}, false, idle
+	}
+	head := oldest.items[0]
+	if wait = m.holdUp(head, now); wait > 0 && m.count < watchLimit {
+		return WatchEvent{}, false, wait
+	}
+	oldest.items[0] = heldEvent{}
+	oldest.items = oldest.items[1:]
+	m.count--
+	if len(oldest.items) == 0 {
+		oldest.items = nil
+		if oldest.gone {
+			delete(m.queues, id)
+		}
+	}
+	return head.WatchEvent, true, 0
+}
+
+// oldest is the queue whose first event is the oldest; of equals the node with the lowest name.
+func (m *watchMerge) oldest() (best *watchQueue, at NodeID) {
+	for id, q := range m.queues {
+		if len(q.items) == 0 {
+			continue
+		}
+		if best == nil {
+			best, at = q, id
+			continue
+		}
+		switch d := q.items[0].Time.Compare(best.items[0].Time); {
+		case d < 0, d == 0 && id < at:
+			best, at = q, id
+		}
+	}
+	return best, at
+}
+
+// holdUp is how long the event has to wait for nodes that may still have something older to tell.
+func (m *watchMerge) holdUp(head heldEvent, now time.Time) (wait time.Duration) {
+	for _, q := range m.queues {
+		if len(q.items) > 0 || q.gone || q.answered && !q.until.Before(head.Time) {
+			continue
+		}
+		hold := watchHold
+		if !q.answered {
+			hold = watchFirstHold
+		}
+		wait = max(wait, head.arrived.Add(hold).Sub(now))
+	}
+	return wait
+}
