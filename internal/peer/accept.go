@@ -75,7 +75,7 @@ func (h *Host) receive(ctx context.Context, nc net.Conn, tag Tag) {
 	})
 	if err == nil {
 		h.met(theirs)
-		err = h.admit(theirs, tag, nc, life, in)
+		err = h.welcome(theirs, tag, nc, life, in)
 	}
 	if err != nil {
 		h.turnAway(nc, err)
@@ -93,12 +93,22 @@ func (h *Host) turnAway(nc net.Conn, reason error) {
 	_ = nc.Close()
 }
 
-// admit installs a connection that a peer has dialled, or says why not. The answer to the hello is the first frame in
-// its outbox.
-func (h *Host) admit(theirs Hello, tag Tag, nc net.Conn, life *lifeReader, in *frameReader) error {
-	if e := h.suits(theirs); e != nil {
+// welcome takes a connection that a peer has dialled, or says why not.
+func (h *Host) welcome(theirs Hello, tag Tag, nc net.Conn, life *lifeReader, in *frameReader) error {
+	e := h.suits(theirs)
+	switch {
+	case tag == TagAsk && theirs.Instance == h.o.Instance:
+		return h.answerLoose(theirs, nc, life, in) // who asks itself finds out by the answer
+	case e != nil:
 		return e
+	case tag == TagAsk:
+		return h.answerLoose(theirs, nc, life, in)
 	}
+	return h.admit(theirs, tag, nc, life, in)
+}
+
+// admit installs a connection in its lane. The answer to the hello is the first frame in its outbox.
+func (h *Host) admit(theirs Hello, tag Tag, nc net.Conn, life *lifeReader, in *frameReader) error {
 	if theirs.To != "" && theirs.To != h.o.Node {
 		return base.Errorf(base.CodeNodeNotFound, "meet peer", "node %s answers where %s was expected", h.o.Node, theirs.To)
 	}

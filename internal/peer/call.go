@@ -16,10 +16,6 @@ func (h *Host) Call(ctx context.Context, node base.NodeID, kind Kind, msg []byte
 
 // CallGroup is Call for one of many groups.
 func (h *Host) CallGroup(ctx context.Context, node base.NodeID, kind Kind, group uint32, msg []byte) ([]byte, error) {
-	type answer struct {
-		body []byte
-		err  error
-	}
 	ca := &call{kind: kind, node: node}
 	if err := h.check(ca, msg); err != nil {
 		return nil, err
@@ -27,6 +23,15 @@ func (h *Host) CallGroup(ctx context.Context, node base.NodeID, kind Kind, group
 	c, err := h.connected(ctx, ca)
 	if err != nil {
 		return nil, err
+	}
+	return c.ask(ctx, ca, group, msg)
+}
+
+// ask sends a request and waits for the answer.
+func (c *conn) ask(ctx context.Context, ca *call, group uint32, msg []byte) ([]byte, error) {
+	type answer struct {
+		body []byte
+		err  error
 	}
 	answers := make(chan answer, 1)
 	ca.done = func(body []byte, err error) { answers <- answer{body, err} }

@@ -17,9 +17,10 @@ const (
 	TagGossip Tag = 'g'
 	TagMain   Tag = 'm'
 	TagBulk   Tag = 'b'
+	TagAsk    Tag = 'a'
 )
 
-// String prints gossip, main or bulk.
+// String prints gossip, main, bulk or ask.
 func (t Tag) String() string {
 	switch t {
 	case TagGossip:
@@ -28,6 +29,8 @@ func (t Tag) String() string {
 		return "main"
 	case TagBulk:
 		return "bulk"
+	case TagAsk:
+		return "ask"
 	}
 	return fmt.Sprintf("tag-%#02x", byte(t))
 }

@@ -93,7 +93,7 @@ func (h *Host) greet(nc net.Conn, in *frameReader, mine Hello) (Hello, error) {
 	if e := h.suits(theirs); e != nil {
 		return theirs, e
 	}
-	if theirs.Node != mine.To {
+	if mine.To != "" && theirs.Node != mine.To {
 		return theirs, base.Errorf(base.CodeNodeNotFound, "meet peer", "node %s answers where %s was expected", theirs.Node, mine.To)
 	}
 	return theirs, nil

@@ -26,6 +26,7 @@ type Host struct {
 	cluster base.ClusterID
 	peers   map[base.NodeID]*peer
 	marks   map[chan struct{}]bool
+	loose   map[*conn]bool // of CallAddr, in no lane
 
 	watched int64 // the watch goroutine's: when it looked last, in clock time
 	resumed int64 // the same: when this process last woke from a stall
@@ -51,6 +52,7 @@ func New(o Options) *Host {
 		o: o.withDefaults(), started: time.Now(), cluster: o.Cluster,
 		tasks: task.NewGroup(context.Background(), "peer"),
 		peers: make(map[base.NodeID]*peer), marks: make(map[chan struct{}]bool),
+		loose: make(map[*conn]bool),
 	}
 	h.handlers.Store(&map[Kind]Handler{})
 	return h
@@ -73,7 +75,7 @@ func (h *Host) handler(kind Kind) Handler { return (*h.handlers.Load())[kind] }
 // Start accepts connections and dials the peers that are kept.
 func (h *Host) Start() {
 	h.watched = h.clock()
-	for _, tag := range []Tag{TagMain, TagBulk} {
+	for _, tag := range []Tag{TagMain, TagBulk, TagAsk} {
 		l := h.o.Listen(tag)
 		h.tasks.Go("accept "+tag.String(), func(ctx context.Context) error { return h.accept(ctx, l, tag) })
 	}
@@ -182,6 +184,9 @@ func (h *Host) Close() error {
 	h.closed = true
 	var conns []*conn
 	for c := range h.connsLocked() {
+		conns = append(conns, c)
+	}
+	for c := range h.loose {
 		conns = append(conns, c)
 	}
 	h.mu.Unlock()

@@ -269,6 +269,7 @@ func (h *Host) ended(c *conn) {
 func (h *Host) takeOut(c *conn) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	delete(h.loose, c)
 	l := c.lane
 	if l.conn != c {
 		return false

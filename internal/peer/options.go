@@ -15,7 +15,7 @@ type Options struct {
 	Instance base.UUID      // of this process
 	Cluster  base.ClusterID // zero while there is none; see SetCluster
 
-	Listen  func(Tag) net.Listener                   // where TagMain and TagBulk arrive: Demux.Listener
+	Listen  func(Tag) net.Listener                   // where TagMain, TagBulk and TagAsk arrive: Demux.Listener
 	Resolve func(base.NodeID) (addr string, ok bool) // the address book; asked before every attempt, must not block
 	Dial    Dialer                                   // DialTCP
 	Logger  *slog.Logger                             // none
