@@ -81,6 +81,7 @@ func TestCallAddrGivesUp(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 1, w.network.Links())
 		time.Sleep(askedLife + time.Second)
+		synctest.Wait()
 		require.Empty(t, b.loose)
 		require.NoError(t, nc.Close())
 		require.Zero(t, w.network.Links())
