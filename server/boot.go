@@ -34,6 +34,7 @@ func (s *Server) Start(ctx context.Context) error {
 	s.started = time.Now()
 	for _, step := range []func(context.Context) error{
 		s.bind,         // the ports are ours, before anything is made or replayed; nothing is accepted yet
+		s.openAdmin,    // probes and scrapes get an answer while the rest is coming
 		s.takeIdentity, // who we are, and that no other process is; the start is counted
 		s.openStore,    // the log is replayed: what was acked is readable
 		s.fence,        // nothing of an earlier start is ever acked again, before anybody can ask
@@ -47,6 +48,7 @@ func (s *Server) Start(ctx context.Context) error {
 			return errors.Join(err, s.undo.Close())
 		}
 	}
+	s.progress.done.Store(true)
 	s.journal.Append(nodeEvent(s.id.Node, "NODE_STARTED", "boot", strconv.FormatUint(s.id.Boot, 10), "version", s.deps.Version))
 	return nil
 }
@@ -139,7 +141,7 @@ func (s *Server) openShards(ctx context.Context) error {
 	// After the coordinators, which propose until they have stopped.
 	s.undo.Push("shards", host.Close)
 	s.host = host
-	if got := host.Shards(); got != s.cfg.Shards {
+	if got := host.Shards(); got != 0 && got != s.cfg.Shards {
 		s.deps.Logger.Warn("shards was fixed when the cluster was founded", "shards", got, "configured", s.cfg.Shards)
 	}
 	return host.Start(ctx)

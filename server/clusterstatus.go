@@ -109,7 +109,10 @@ func (s *Server) shardStatus() []wire.ShardStatus {
 }
 
 // shardLeader is who leads a shard, as far as this node knows.
-func (s *Server) shardLeader(id base.ShardID) base.NodeID { return s.host.Leader(id) }
+func (s *Server) shardLeader(id base.ShardID) base.NodeID {
+	node, _ := s.host.Leader(id)
+	return node
+}
 
 // events lists the journal's last events, oldest first.
 func (s *Server) events(n int) []wire.Event {

@@ -30,7 +30,7 @@ func (s *Server) startCoord(context.Context) error {
 }
 
 // onLead hears that a shard serves here as leader, or no longer does.
-func (s *Server) onLead(shard base.ShardID, leading bool) {
+func (s *Server) onLead(shard base.ShardID, leading bool, _ uint64) {
 	s.leads.Lock()
 	defer s.leads.Unlock()
 	if leading {

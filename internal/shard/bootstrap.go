@@ -2,74 +2,90 @@ package shard
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"io/fs"
-	"path/filepath"
 
 	"github.com/hashicorp/raft"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
-	"github.com/eastguard/eastguard/internal/vfs"
 )
-
-// manifest is what a meta directory was bootstrapped as. It is written before the first group is, so that an
-// interrupted bootstrap goes on as the same cluster.
-type manifest struct {
-	Cluster base.ClusterID `json:"cluster"`
-	Shards  int            `json:"shards"`
-	Done    bool           `json:"done"` // every group has its configuration
-}
-
-const manifestName = "groups.json"
 
 // keyTerm is where raft keeps its term in the stable store.
 var keyTerm = []byte("CurrentTerm")
 
-func readManifest(fsys vfs.FS, dir string) (manifest, error) {
-	const op = "open shards"
-	var m manifest
-	name := filepath.Join(dir, manifestName)
-	b, err := vfs.ReadFile(fsys, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return m, nil
-	}
-	if err != nil {
-		return m, base.Wrap(base.CodeInternal, op, err)
-	}
-	if err := json.Unmarshal(b, &m); err != nil || m.Shards < 1 || m.Shards > MaxShards || m.Shards&(m.Shards-1) != 0 {
-		return m, base.Errorf(base.CodeCorruptData, op, "%s is damaged", name).WithHint("restore the meta directory, or give the node up for a new one")
-	}
-	return m, nil
+// Bootstrapped reports whether this directory belongs to a cluster whose groups exist.
+func (h *Host) Bootstrapped() bool {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.manifest.Done
 }
 
-func (m manifest) write(fsys vfs.FS, dir string) error {
-	b, err := json.Marshal(m)
-	if err != nil {
+// Adopt makes this directory one of a cluster that exists. It hosts nothing yet: replicas come by the orders of the
+// shards' leaders. To adopt the same cluster again changes nothing.
+func (h *Host) Adopt(cluster base.ClusterID, shards int) error {
+	const op = "adopt cluster"
+	if cluster.IsZero() || !validShards(shards) {
+		return base.Errorf(base.CodeInvalidArgument, op, "a cluster %s of %d shards cannot be", cluster, shards)
+	}
+	if err := h.lockHosting(context.Background()); err != nil {
 		return err
 	}
-	return vfs.WriteFileAtomic(fsys, filepath.Join(dir, manifestName), append(b, '\n'), 0o600)
+	defer h.unlockHosting()
+	switch m := h.current(); {
+	case m.Cluster.IsZero():
+		return h.commit(op, manifest{Cluster: cluster, Shards: shards, Done: true, Hosted: []hosted{}})
+	case m.Cluster != cluster || m.Shards != shards:
+		return base.Errorf(base.CodePreconditionFailed, op, "the meta directory belongs to cluster %s of %d shards, not to %s of %d", m.Cluster, m.Shards, cluster, shards).
+			WithHint("give the node an empty meta_dir, or the configuration of its own cluster")
+	case !m.Done:
+		return base.Errorf(base.CodePreconditionFailed, op, "the meta directory has begun to found cluster %s", m.Cluster)
+	}
+	return nil
 }
 
-// Cluster is the id this directory was bootstrapped with; zero when it never was.
-func (h *Host) Cluster() base.ClusterID { return h.manifest.Cluster }
+// current is the manifest of this moment.
+func (h *Host) current() manifest {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.manifest
+}
 
-// Bootstrapped reports whether the groups exist.
-func (h *Host) Bootstrapped() bool { return h.manifest.Done }
+// commit makes a manifest durable, then true. The caller holds hosting.
+func (h *Host) commit(op string, m manifest) error {
+	if err := m.write(h.o.FS, h.o.Dir); err != nil {
+		return base.Wrap(base.CodeInternal, op, err)
+	}
+	h.mu.Lock()
+	h.manifest = m
+	h.mu.Unlock()
+	return nil
+}
 
 // Bootstrap makes this node the only voter of every shard of a new cluster, once. An interrupted bootstrap is
 // completed by the next call, under the id it began with, which is the one returned. It returns when all shards serve.
+// Start comes before it.
 func (h *Host) Bootstrap(ctx context.Context, cluster base.ClusterID) (base.ClusterID, error) {
 	const op = "bootstrap"
-	if h.manifest.Cluster.IsZero() {
-		m := manifest{Cluster: cluster, Shards: h.manifest.Shards}
-		if err := m.write(h.o.FS, h.o.Dir); err != nil {
+	if err := h.lockHosting(ctx); err != nil {
+		return base.ClusterID{}, err
+	}
+	defer h.unlockHosting()
+	m := h.current()
+	if m.Cluster.IsZero() {
+		m = manifest{Cluster: cluster, Shards: h.o.Shards}
+		m.hostAll()
+		if err := h.commit(op, m); err != nil {
+			return base.ClusterID{}, err
+		}
+		if err := h.openGroups(); err != nil {
 			return base.ClusterID{}, base.Wrap(base.CodeInternal, op, err)
 		}
-		h.manifest = m
 	}
-	err := h.each(func(g *group) error {
+	err := each(h.all(), func(g *group) error {
+		if !g.up.Load() {
+			if err := g.start(h.running); err != nil {
+				return err
+			}
+		}
 		if err := g.bootstrap(ctx); err != nil {
 			return err
 		}
@@ -78,18 +94,15 @@ func (h *Host) Bootstrap(ctx context.Context, cluster base.ClusterID) (base.Clus
 	if err != nil {
 		return base.ClusterID{}, base.Wrap(base.CodeInternal, op, err)
 	}
-	r, err := h.Propose(ctx, base.RootShard, meta.Command{InitCluster: &meta.InitCluster{Cluster: h.manifest.Cluster}})
+	r, err := h.Propose(ctx, base.RootShard, meta.Command{InitCluster: &meta.InitCluster{Cluster: m.Cluster}})
 	if err == nil {
 		err = r.Err(op)
 	}
 	if err != nil {
 		return base.ClusterID{}, err
 	}
-	h.manifest.Done = true
-	if err := h.manifest.write(h.o.FS, h.o.Dir); err != nil {
-		return base.ClusterID{}, base.Wrap(base.CodeInternal, op, err)
-	}
-	return h.manifest.Cluster, nil
+	m.Done = true
+	return m.Cluster, h.commit(op, m)
 }
 
 // bootstrap writes the group's first configuration: this node alone. One that has a configuration keeps it.

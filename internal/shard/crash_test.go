@@ -127,7 +127,7 @@ func filled(t *testing.T, topics int) (*vfs.Mem, Options) {
 			snapshotAll(t, h)
 		}
 	}
-	first, _ := h.groups[0].log.FirstIndex()
+	first, _ := h.all()[0].log.FirstIndex()
 	require.Greater(t, first, uint64(1), "the log alone must not do")
 	require.NoError(t, h.Close())
 	return mem, o
@@ -135,7 +135,7 @@ func filled(t *testing.T, topics int) (*vfs.Mem, Options) {
 
 // snapshotAll takes a snapshot of every group now.
 func snapshotAll(t testing.TB, h *Host) {
-	for _, g := range h.groups {
+	for _, g := range h.all() {
 		if err := g.raft.Snapshot().Error(); !errors.Is(err, raft.ErrNothingNewToSnapshot) {
 			require.NoError(t, err)
 		}
@@ -201,7 +201,7 @@ func TestALogBehindItsSnapshotIsCleared(t *testing.T) {
 	disk, o := filled(t, 700)
 	h, err := Open(o)
 	require.NoError(t, err)
-	g := h.groups[0]
+	g := h.all()[0]
 	// As if it had been sent the snapshot by a leader: the log ends somewhere before.
 	newest := g.snapshots.newestIndex()
 	last, _ := g.log.LastIndex()

@@ -29,12 +29,14 @@ const (
 type group struct {
 	host      *Host
 	id        base.ShardID
+	hosted    hosted
 	serverID  raft.ServerID
 	fsm       *fsm
 	log       *logTail
 	snapshots *snapshotStore
 	transport *transport
 	raft      *raft.Raft
+	up        atomic.Bool // raft is there
 	notify    chan bool // raft's word on our leadership
 	watching  sync.WaitGroup
 
@@ -45,9 +47,10 @@ type group struct {
 	stopped   chan struct{} // raft has stopped
 }
 
-func newGroup(h *Host, id base.ShardID) (*group, error) {
+func newGroup(h *Host, entry hosted) (*group, error) {
+	id := entry.Shard
 	g := &group{
-		host: h, id: id, serverID: raft.ServerID(h.o.Meta.String()),
+		host: h, id: id, hosted: entry, serverID: raft.ServerID(h.o.Meta.String()),
 		notify: make(chan bool, 1), changed: make(chan struct{}, 1),
 		gate: newGate(), stopped: make(chan struct{}),
 	}
@@ -62,8 +65,8 @@ func newGroup(h *Host, id base.ShardID) (*group, error) {
 	}
 	g.log.keepFrom(g.snapshots.olderIndex())
 	g.snapshots.older, g.snapshots.fatal = g.log.keepFrom, h.o.OnFatal
-	g.fsm = newFSM(g, h.manifest.Shards)
-	g.transport = newTransport(raft.ServerAddress(g.serverID))
+	g.fsm = newFSM(g, h.Shards())
+	g.transport = newTransport(raft.ServerAddress(h.o.Node))
 	return g, nil
 }
 
@@ -80,7 +83,7 @@ func (g *group) checkReach() error {
 	switch {
 	case first > snapshot+1:
 		return lost("the log begins at %d, but the newest readable snapshot ends at %d", first, snapshot)
-	case last == 0 && snapshot == 0 && g.host.manifest.Done:
+	case last == 0 && snapshot == 0 && g.log.blank() && g.host.current().Done:
 		return lost("neither log nor snapshot of it is left")
 	case last != 0 && last < snapshot:
 		// It was sent the snapshot, and stopped before it cleared the log. Entries behind the snapshot's end must
@@ -96,6 +99,7 @@ func (g *group) start(ctx context.Context) error {
 		return base.Wrap(base.CodeCorruptData, "start shard "+g.id.String(), err)
 	}
 	g.raft = r
+	g.up.Store(true)
 	g.watching.Go(func() { g.watch(ctx) })
 	return nil
 }
@@ -119,12 +123,12 @@ func (g *group) config() *raft.Config {
 // watch turns raft's word on leadership into ours: ready only after a barrier, so that whatever earlier terms
 // committed is applied before anything is served.
 func (g *group) watch(ctx context.Context) {
-	serving := false
+	served := uint64(0) // the term we serve in
 	stop := func() {
-		if serving {
-			serving = false
+		if served != 0 {
 			g.setReady(0)
-			g.host.o.OnLead(g.id, false)
+			g.host.o.OnLead(g.id, false, served)
+			served = 0
 		}
 	}
 	defer stop()
@@ -139,9 +143,9 @@ func (g *group) watch(ctx context.Context) {
 				continue
 			}
 			if term := g.raft.CurrentTerm(); g.barrier(ctx) == nil && g.raft.CurrentTerm() == term {
-				serving = true
+				served = term
 				g.setReady(term)
-				g.host.o.OnLead(g.id, true)
+				g.host.o.OnLead(g.id, true, term)
 			}
 		case <-ctx.Done():
 			return
@@ -162,20 +166,13 @@ func (g *group) setReady(term uint64) {
 }
 
 // configured reports whether the group has members.
-func (g *group) configured() bool {
-	f := g.raft.GetConfiguration()
-	return f.Error() == nil && len(f.Configuration().Servers) > 0
-}
+func (g *group) configured() bool { return len(g.servers()) > 0 }
 
 // electsItself reports whether this replica is the only voter, so that nobody needs to be asked.
 func (g *group) electsItself() bool {
-	f := g.raft.GetConfiguration()
-	if f.Error() != nil {
-		return false
-	}
 	voters := 0
 	ours := false
-	for _, s := range f.Configuration().Servers {
+	for _, s := range g.servers() {
 		if s.Suffrage == raft.Voter {
 			voters++
 			ours = ours || s.ID == g.serverID
@@ -208,7 +205,7 @@ const closePatience = 2 * time.Second
 // close lets go who waits, then detaches the group from the transport, then stops raft: nothing must be left in raft's
 // channels, since nobody would answer it.
 func (g *group) close() error {
-	if g.raft == nil {
+	if !g.up.Load() {
 		return nil
 	}
 	g.verifier.stop()
@@ -225,31 +222,66 @@ func (g *group) close() error {
 }
 
 func (g *group) status() Status {
-	s := Status{ID: g.id, Topics: g.fsm.topics()}
-	if g.raft == nil {
+	s := Status{ID: g.id, Topics: g.fsm.topics(), Generation: g.hosted.Generation, Voters: g.voters()}
+	if !g.up.Load() {
 		s.State = "stopped"
 		return s
 	}
 	s.State = stateName(g.raft.State())
-	s.Term, s.Commit, s.Applied = g.raft.CurrentTerm(), g.raft.CommitIndex(), g.raft.AppliedIndex()
+	s.Leader, s.Term = g.leader()
+	s.Commit, s.Applied = g.raft.CommitIndex(), g.raft.AppliedIndex()
 	s.Ready = g.readyTerm.Load() != 0
-	if _, leader := g.raft.LeaderWithID(); leader != "" {
-		s.Leader = g.nodeOf(leader)
-	}
-	if f := g.raft.GetConfiguration(); f.Error() == nil {
-		for _, server := range f.Configuration().Servers {
-			if server.Suffrage == raft.Voter {
-				s.Voters = append(s.Voters, g.nodeOf(server.ID))
-			}
-		}
-	}
 	return s
 }
 
-// nodeOf names the node behind a server id. Other nodes' ids are known to the root shard, once there are any.
-func (g *group) nodeOf(id raft.ServerID) base.NodeID {
+// leader names the node that leads as far as this replica knows, and the term that it knows.
+func (g *group) leader() (base.NodeID, uint64) {
+	if !g.up.Load() {
+		return "", 0
+	}
+	term := g.raft.CurrentTerm()
+	addr, id := g.raft.LeaderWithID()
+	if id == "" {
+		return "", term
+	}
+	return g.nodeOf(id, addr), term
+}
+
+// servers are the members of the latest configuration that this replica has, committed or not.
+func (g *group) servers() []raft.Server {
+	if !g.up.Load() {
+		return nil
+	}
+	f := g.raft.GetConfiguration()
+	if f.Error() != nil {
+		return nil
+	}
+	return f.Configuration().Servers
+}
+
+func (g *group) voters() []base.NodeID {
+	var nodes []base.NodeID
+	for _, server := range g.servers() {
+		if server.Suffrage == raft.Voter {
+			nodes = append(nodes, g.nodeOf(server.ID, server.Address))
+		}
+	}
+	return nodes
+}
+
+// nodeOf names the node of a server: its address is the node's id. A configuration of a version whose clusters had one
+// node has the server's own id there.
+func (g *group) nodeOf(id raft.ServerID, addr raft.ServerAddress) base.NodeID {
 	if id == g.serverID {
 		return g.host.o.Node
+	}
+	if string(addr) != string(id) {
+		return base.NodeID(addr)
+	}
+	if server, err := base.ParseUUID(string(id)); err == nil {
+		if node, ok := g.host.o.NodeOf(server); ok {
+			return node
+		}
 	}
 	return base.NodeID(id)
 }

@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/ring"
+	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/vfs"
 	"github.com/eastguard/eastguard/internal/wal"
 )
@@ -26,9 +31,20 @@ type Options struct {
 	Node   base.NodeID
 	Shards int // for a bootstrap: a power of two; afterwards what was bootstrapped holds
 
-	// OnLead is told when a group begins to serve as leader (everything before is applied) and when it ends. The
-	// calls of one group come in order, from its own goroutine.
-	OnLead func(shard base.ShardID, leading bool)
+	// Peers carries the messages between replicas. nil: a cluster of one.
+	Peers *peer.Host
+	// NodeOf names the node that a server id belongs to, by the root's node table; ServerOf is its inverse. What the
+	// configuration of a group says of its own servers needs neither.
+	NodeOf   func(server base.UUID) (base.NodeID, bool)
+	ServerOf func(node base.NodeID) (base.UUID, bool)
+	// View, Ring and Voters say who should have a seat in which group, and who should lead: shard_voters, 3.
+	View   func() topology.View
+	Ring   func() *ring.Ring
+	Voters int
+
+	// OnLead is told when a group begins to serve as leader (everything before is applied) and when it ends, with the
+	// term. The calls of one group come in order, from its own goroutine.
+	OnLead func(shard base.ShardID, leading bool, term uint64)
 	// OnApply is told what a group applied, in order, on the leader and elsewhere alike. It must not block. A
 	// snapshot that replaced the state comes as one call without events.
 	OnApply func(shard base.ShardID, events []meta.Event)
@@ -47,14 +63,27 @@ type Options struct {
 }
 
 func (o *Options) ensureDefaults() error {
-	if o.Shards < 1 || o.Shards > MaxShards || o.Shards&(o.Shards-1) != 0 {
+	if !validShards(o.Shards) {
 		return base.Errorf(base.CodeInvalidArgument, "open shards", "shards must be a power of two between 1 and %d, not %d", MaxShards, o.Shards)
 	}
 	if o.OnLead == nil {
-		o.OnLead = func(base.ShardID, bool) {}
+		o.OnLead = func(base.ShardID, bool, uint64) {}
 	}
 	if o.OnApply == nil {
 		o.OnApply = func(base.ShardID, []meta.Event) {}
+	}
+	if o.NodeOf == nil {
+		o.NodeOf = func(base.UUID) (base.NodeID, bool) { return "", false }
+	}
+	if o.ServerOf == nil {
+		o.ServerOf = func(base.NodeID) (base.UUID, bool) { return base.UUID{}, false }
+	}
+	if o.View == nil {
+		o.View = func() topology.View { return topology.View{} }
+	}
+	if o.Ring == nil {
+		empty := ring.New(nil, 0)
+		o.Ring = func() *ring.Ring { return empty }
 	}
 	fatal := o.OnFatal
 	if fatal == nil {
@@ -68,6 +97,7 @@ func (o *Options) ensureDefaults() error {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	def(&o.Voters, 3)
 	def(&o.StoreTimeout, 20*time.Second)
 	def(&o.FileBytes, 8<<20)
 	def(&o.MaxInFlight, 4096)
@@ -86,13 +116,21 @@ func def[T comparable](v *T, d T) {
 // Host is this node's side of all shards.
 type Host struct {
 	o        Options
-	manifest manifest
 	log      *sharedLog
-	groups   []*group // by shard; not changed after Open
 	snaps    *snapshotter
 	inFlight chan struct{} // one token a proposal
 
+	// hosting is held, as a channel of capacity one, by whoever begins or ends groups or writes the manifest; not
+	// while groups elect.
+	hosting chan struct{}
+
+	mu       sync.RWMutex
+	manifest manifest
+	groups   map[base.ShardID]*group
+
+	running   context.Context // what the groups run under; nil before the first start
 	cancel    context.CancelFunc
+	started   bool // Start has been called: groups that come later run at once
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -107,10 +145,10 @@ func Open(o Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Shards == 0 {
-		m.Shards = o.Shards
+	h := &Host{
+		o: o, manifest: m, groups: make(map[base.ShardID]*group),
+		inFlight: make(chan struct{}, o.MaxInFlight), hosting: make(chan struct{}, 1),
 	}
-	h := &Host{o: o, manifest: m, inFlight: make(chan struct{}, o.MaxInFlight)}
 	h.log, err = openSharedLog(logOptions{
 		WAL: wal.Options{
 			FS: o.FS, Dir: filepath.Join(o.Dir, "wal"), UUID: o.Meta, FileBytes: o.FileBytes, OnFatal: o.OnFatal, Logger: o.Logger,
@@ -120,28 +158,69 @@ func Open(o Options) (*Host, error) {
 	if err != nil {
 		return nil, base.Wrap(base.CodeInternal, op, err)
 	}
-	for i := range m.Shards {
-		g, err := newGroup(h, base.ShardID{Root: uint16(i)})
-		if err != nil {
-			return nil, errors.Join(base.Wrap(base.CodeInternal, op, err), h.log.close())
-		}
-		h.groups = append(h.groups, g)
+	if err := h.openGroups(); err != nil {
+		return nil, errors.Join(base.Wrap(base.CodeInternal, op, err), h.log.close())
 	}
 	h.snaps = newSnapshotter(o.Logger)
 	return h, nil
 }
 
-// Start runs the groups. A group whose only voter is this node leads at once; Start returns when all of those serve.
-// A host that was never bootstrapped starts with groups that do nothing.
+// openGroups makes the groups of the manifest.
+func (h *Host) openGroups() error {
+	m := h.current()
+	if m.Cluster.IsZero() && !h.log.empty() {
+		return base.Errorf(base.CodeCorruptData, "open shards", "%s is missing, but there is a metadata log beside it", filepath.Join(h.o.Dir, manifestName)).
+			WithHint("restore the meta directory, or give the node up for a new one")
+	}
+	for _, hosted := range m.Hosted {
+		g, err := newGroup(h, hosted)
+		if err != nil {
+			return err
+		}
+		h.mu.Lock()
+		h.groups[hosted.Shard] = g
+		h.mu.Unlock()
+	}
+	return nil
+}
+
+// StartRoot runs only the root's replica, if there is one here: a node that the cluster has not admitted yet has no
+// other business.
+func (h *Host) StartRoot(ctx context.Context) error {
+	return h.start(ctx, func() []*group {
+		if g, err := h.group(base.RootShard); err == nil {
+			return []*group{g}
+		}
+		return nil
+	})
+}
+
+// Start runs the groups, and from now on each that comes. A group whose only voter is this node leads at once; Start
+// returns when all of those serve.
 func (h *Host) Start(ctx context.Context) error {
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	h.cancel = cancel
-	h.log.start(running)
-	h.snaps.start(running)
-	if err := h.each(func(g *group) error { return g.start(running) }); err != nil {
+	return h.start(ctx, func() []*group {
+		h.started = true
+		return h.all()
+	})
+}
+
+// start runs those of the groups that do not run yet.
+func (h *Host) start(ctx context.Context, groups func() []*group) error {
+	if err := h.lockHosting(ctx); err != nil {
 		return err
 	}
-	return h.each(func(g *group) error {
+	if h.running == nil {
+		h.running, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		h.log.start(h.running)
+		h.snaps.start(h.running)
+	}
+	fresh := slices.DeleteFunc(groups(), func(g *group) bool { return g.up.Load() })
+	err := each(fresh, func(g *group) error { return g.start(h.running) })
+	h.unlockHosting()
+	if err != nil {
+		return err
+	}
+	return each(fresh, func(g *group) error {
 		if !g.electsItself() {
 			return nil
 		}
@@ -149,11 +228,30 @@ func (h *Host) Start(ctx context.Context) error {
 	})
 }
 
+// lockHosting waits for the right to begin and end groups. It is a channel because whoever has it waits for the disk.
+func (h *Host) lockHosting(ctx context.Context) error {
+	select {
+	case h.hosting <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return base.Wrap(base.CodeTimeout, "change hosted shards", context.Cause(ctx))
+	}
+}
+
+func (h *Host) unlockHosting() { <-h.hosting }
+
+// all are the groups of this moment, in the order of their ids.
+func (h *Host) all() []*group {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(h.groups), func(a, b *group) int { return compareShards(a.id, b.id) })
+}
+
 // each runs f for every group at once and waits: the groups share fsyncs only if they go side by side.
-func (h *Host) each(f func(*group) error) error {
-	errs := make([]error, len(h.groups))
+func each(groups []*group, f func(*group) error) error {
+	errs := make([]error, len(groups))
 	var wg sync.WaitGroup
-	for i, g := range h.groups {
+	for i, g := range groups {
 		wg.Go(func() { errs[i] = f(g) })
 	}
 	wg.Wait()
@@ -165,9 +263,10 @@ func (h *Host) Close() error {
 	h.closeOnce.Do(func() {
 		// Whoever waits for a disk that failed would keep its group from stopping.
 		h.log.release()
+		h.hosting <- struct{}{} // for good: no group begins any more
 		// The groups before the log: they write to the log until they have stopped. The watchers end with their groups, and
 		// say so to OnLead, so the context goes last.
-		h.closeErr = h.each((*group).close)
+		h.closeErr = each(h.all(), (*group).close)
 		if h.cancel != nil {
 			h.cancel()
 		}
@@ -177,54 +276,81 @@ func (h *Host) Close() error {
 	return h.closeErr
 }
 
-// Shards is how many shards the cluster was bootstrapped with (before that, with how many it would be).
-func (h *Host) Shards() int { return h.manifest.Shards }
+// Shards is how many shards the cluster has; 0 as long as this node knows of no cluster.
+func (h *Host) Shards() int {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.manifest.Shards
+}
+
+// Cluster is the cluster that this directory belongs to; zero as long as it belongs to none.
+func (h *Host) Cluster() base.ClusterID {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.manifest.Cluster
+}
+
+// Hosts reports whether this node has a replica of a shard.
+func (h *Host) Hosts(shard base.ShardID) bool {
+	_, err := h.group(shard)
+	return err == nil
+}
 
 // ShardOf names the shard that holds a topic.
 func (h *Host) ShardOf(topicName string) base.ShardID {
-	return meta.ShardOf(topicName, h.manifest.Shards)
+	return meta.ShardOf(topicName, max(h.Shards(), 1))
 }
 
 // group finds the replica of a shard on this node.
 func (h *Host) group(shard base.ShardID) (*group, error) {
-	if shard.PathLen != 0 || int(shard.Root) >= len(h.groups) {
-		return nil, base.Errorf(base.CodeShardNotFound, "find shard", "shard %s is not on this node", shard)
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if g := h.groups[shard]; g != nil {
+		return g, nil
 	}
-	return h.groups[shard.Root], nil
+	return nil, base.Errorf(base.CodeShardNotFound, "find shard", "shard %s is not on this node", shard)
 }
 
 // Status is a moment's figures of one shard.
 type Status struct {
-	ID      base.ShardID
-	State   string // leader, follower, candidate or shutdown
-	Leader  base.NodeID
-	Term    uint64
-	Commit  uint64
-	Applied uint64
-	Voters  []base.NodeID
-	Topics  int
-	Ready   bool // leads, and serves fresh reads
+	ID         base.ShardID
+	State      string // leader, follower, candidate, shutdown, or stopped before the start
+	Leader     base.NodeID
+	Term       uint64
+	Commit     uint64
+	Applied    uint64
+	Voters     []base.NodeID
+	Topics     int
+	Ready      bool // leads, and serves fresh reads
+	Generation uint64
 }
 
-// Status lists this node's shards.
+// Status lists the replicas on this node.
 func (h *Host) Status() []Status {
-	list := make([]Status, len(h.groups))
-	for i, g := range h.groups {
+	groups := h.all()
+	list := make([]Status, len(groups))
+	for i, g := range groups {
 		list[i] = g.status()
 	}
 	return list
 }
 
-// Leader names the node that leads a shard, as far as this replica knows; empty when it does not.
-func (h *Host) Leader(shard base.ShardID) base.NodeID {
+// Leader names the node that leads a shard and its term, as far as the replica here knows; empty when it does not.
+func (h *Host) Leader(shard base.ShardID) (base.NodeID, uint64) {
 	g, err := h.group(shard)
-	if err != nil || g.raft == nil {
-		return ""
+	if err != nil {
+		return "", 0
 	}
-	if _, id := g.raft.LeaderWithID(); id != "" {
-		return g.nodeOf(id)
+	return g.leader()
+}
+
+// Voters are the nodes that vote in a shard, by the configuration of the replica here.
+func (h *Host) Voters(shard base.ShardID) []base.NodeID {
+	g, err := h.group(shard)
+	if err != nil {
+		return nil
 	}
-	return ""
+	return g.voters()
 }
 
 // LogStats are the figures of the shared log.
@@ -232,5 +358,7 @@ func (h *Host) LogStats() wal.Stats { return h.log.wal.Stats() }
 
 // String is for logs.
 func (h *Host) String() string {
-	return fmt.Sprintf("%d shards of cluster %s", len(h.groups), h.manifest.Cluster)
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return fmt.Sprintf("%d of %d shards of cluster %s", len(h.groups), h.manifest.Shards, h.manifest.Cluster)
 }

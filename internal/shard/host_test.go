@@ -193,7 +193,7 @@ func TestLeadershipIsAnnounced(t *testing.T) {
 	o := options(vfs.NewMem())
 	var mu sync.Mutex
 	leads := map[base.ShardID][]bool{}
-	o.OnLead = func(id base.ShardID, leading bool) {
+	o.OnLead = func(id base.ShardID, leading bool, _ uint64) {
 		mu.Lock()
 		defer mu.Unlock()
 		leads[id] = append(leads[id], leading)
@@ -240,10 +240,10 @@ func TestAFailedDiskEndsTheProcess(t *testing.T) {
 	require.Error(t, create(t.Context(), h, 1))
 	require.Error(t, <-fatal)
 	// A group that stands for election now cannot store its term: it stops, it does not panic.
-	for _, g := range h.groups {
+	for _, g := range h.all() {
 		require.NoError(t, g.transport.timeoutNow(t.Context()))
 	}
-	eventually(t, func() bool { return h.groups[0].raft.State() == raft.Candidate })
+	eventually(t, func() bool { return h.all()[0].raft.State() == raft.Candidate })
 	_ = h.Close()
 	require.Empty(t, fatal, "told once")
 }

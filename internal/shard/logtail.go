@@ -146,6 +146,13 @@ func (t *logTail) copyForward() error {
 	return nil
 }
 
+// blank reports whether the group has written nothing at all.
+func (t *logTail) blank() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.entries) == 0 && len(t.stable) == 0
+}
+
 // keepFrom protects the entries above the index that the older snapshot covers: they are the way from there to now.
 func (t *logTail) keepFrom(snapshot uint64) {
 	t.mu.Lock()

@@ -53,7 +53,7 @@ func (g *group) propose(ctx context.Context, command []byte) (meta.Result, error
 	if err := ctx.Err(); err != nil {
 		return meta.Result{}, base.Wrap(base.CodeCanceled, "propose", err)
 	}
-	if g.raft == nil || g.readyTerm.Load() == 0 {
+	if g.readyTerm.Load() == 0 {
 		return meta.Result{}, g.notLeader("propose")
 	}
 	var future raft.ApplyFuture
@@ -90,11 +90,8 @@ func (g *group) outcome(ctx context.Context, err error) error {
 
 // notLeader names the leader, where one is known.
 func (g *group) notLeader(op string) error {
-	if g.raft != nil {
-		if _, id := g.raft.LeaderWithID(); id != "" && id != g.serverID {
-			node := g.nodeOf(id)
-			return base.Errorf(base.CodeNotLeader, op, "shard %s is led by node %s", g.id, node).WithRedirect(base.Redirect{Node: node})
-		}
+	if node, _ := g.leader(); node != "" && node != g.host.o.Node {
+		return base.Errorf(base.CodeNotLeader, op, "shard %s is led by node %s", g.id, node).WithRedirect(base.Redirect{Node: node})
 	}
 	return base.Errorf(base.CodeNoLeader, op, "shard %s has no leader", g.id)
 }

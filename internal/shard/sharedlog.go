@@ -88,6 +88,13 @@ func (l *sharedLog) tail(id base.ShardID) *logTail {
 	return t
 }
 
+// empty reports whether no group has ever written.
+func (l *sharedLog) empty() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.tails) == 0
+}
+
 func (l *sharedLog) replay(at wal.LSN, kind recordKind, payload []byte) error {
 	r, err := decodeRecord(kind, payload)
 	if err != nil {
@@ -204,7 +211,7 @@ func (l *sharedLog) clean() error {
 	}
 	l.mu.Unlock()
 	// A fixed order keeps two runs on the same log alike.
-	slices.SortFunc(tails, func(a, b *logTail) int { return int(a.id.Root) - int(b.id.Root) })
+	slices.SortFunc(tails, func(a, b *logTail) int { return compareShards(a.id, b.id) })
 	if end := l.wal.End(); end > l.budget {
 		for _, t := range tails {
 			if t.oldest() < end-l.budget {

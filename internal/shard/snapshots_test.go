@@ -28,7 +28,7 @@ func TestSyncOfASnapshotIsFinal(t *testing.T) {
 		h := start(t, o)
 		require.NoError(t, create(t.Context(), h, 1))
 		fault.Add(c.rule)
-		require.Error(t, h.groups[0].raft.Snapshot().Error())
+		require.Error(t, h.all()[0].raft.Snapshot().Error())
 		require.Len(t, ends, map[bool]int{true: 1}[c.fatal], "%s", c.rule.Ops)
 		fault.Clear()
 		require.NoError(t, h.Close())
