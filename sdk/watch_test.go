@@ -1,0 +1,480 @@
+package sdk
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// journals is a cluster of nodes that only keep journals.
+type journals struct {
+	t   *testing.T
+	net *fakeNet
+
+	mu    sync.Mutex
+	nodes map[NodeID]*journalNode
+}
+
+type journalNode struct {
+	all    *journals
+	id     NodeID
+	srv    *mux.Server
+	lis    *fakeListener
+	status NodeStatus
+	boot   uint64
+	events []Event // Seq 1 is at index 0
+	kept   int     // how many of the last are kept; 0 = all
+	grown  chan struct{}
+	mute   bool
+}
+
+func newJournals(t *testing.T, nodes ...NodeID) *journals {
+	all := &journals{t: t, net: &fakeNet{listeners: make(map[string]*fakeListener)}, nodes: make(map[NodeID]*journalNode)}
+	for _, id := range nodes {
+		all.start(id)
+	}
+	return all
+}
+
+// start begins a node, or begins it anew with an empty journal.
+func (all *journals) start(id NodeID) *journalNode {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	n := &journalNode{all: all, id: id, grown: make(chan struct{}), boot: 1}
+	if old := all.nodes[id]; old != nil {
+		n.boot = old.boot + 1
+	}
+	addr := string(id) + ":2921"
+	n.status = NodeStatus{ID: id, Boot: n.boot, State: "alive", Address: addr}
+	n.srv = mux.NewServer(mux.ServerOptions{
+		Handler: mux.HandlerFunc(n.handle),
+		Hello: func(wire.HelloRequest) (wire.HelloResponse, error) {
+			return wire.HelloResponse{Cluster: base.ClusterID{1}, Node: id}, nil
+		},
+	})
+	n.lis = all.net.listen(addr)
+	all.nodes[id] = n
+	go func() { _ = n.srv.Serve(n.lis) }()
+	return n
+}
+
+func (all *journals) stop(id NodeID) {
+	_ = all.nodes[id].srv.Close()
+	_ = all.nodes[id].lis.Close()
+}
+
+func (all *journals) close() {
+	for id := range all.nodes {
+		all.stop(id)
+	}
+}
+
+// say adds an event to a node's journal.
+func (all *journals) say(id NodeID, subject string) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	n := all.nodes[id]
+	n.events = append(n.events, Event{
+		Seq: uint64(len(n.events) + 1), TimeMs: time.Now().UnixMilli(), Node: id, Type: "TOPIC", Subject: subject,
+	})
+	close(n.grown)
+	n.grown = make(chan struct{})
+}
+
+func (n *journalNode) handle(ctx context.Context, r *mux.Request) {
+	switch r.Kind {
+	case wire.KindListNodes:
+		n.all.mu.Lock()
+		defer n.all.mu.Unlock()
+		var resp wire.ListNodesResponse
+		for _, other := range n.all.nodes {
+			resp.Nodes = append(resp.Nodes, other.status)
+		}
+		r.Reply(wire.Encode(resp))
+	case wire.KindWatchNode:
+		var req wire.WatchNodeRequest
+		if err := r.Decode(&req); err != nil {
+			r.Fail(err)
+			return
+		}
+		go n.watch(ctx, r, req)
+	default:
+		r.Reply(nil)
+	}
+}
+
+func (n *journalNode) watch(ctx context.Context, r *mux.Request, req wire.WatchNodeRequest) {
+	deadline := time.After(time.Duration(req.WaitMs) * time.Millisecond)
+	for {
+		n.all.mu.Lock()
+		resp, grown := n.answer(req), n.grown
+		mute := n.mute
+		n.all.mu.Unlock()
+		if mute {
+			<-ctx.Done()
+			return
+		}
+		if len(resp.Events) > 0 || resp.State != nil || req.WaitMs == 0 {
+			r.Reply(wire.Encode(resp))
+			return
+		}
+		select {
+		case <-grown:
+		case <-deadline:
+			req.WaitMs = 0
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// answer is what there is for a request now. The state is versioned by the boot.
+func (n *journalNode) answer(req wire.WatchNodeRequest) wire.WatchNodeResponse {
+	resp := wire.WatchNodeResponse{Node: n.id, Boot: n.boot, ObservedMs: time.Now().UnixMilli(), StateVersion: 7}
+	if req.Boot != n.boot {
+		req.From, req.Seen = 0, 0
+	}
+	if req.Seen != 7 {
+		resp.State = &wire.WatchedState{Self: n.status}
+	}
+	from := max(req.From, 1)
+	if n.kept > 0 {
+		if oldest := uint64(max(1, len(n.events)-n.kept+1)); from < oldest {
+			resp.Lost, from = oldest-from, oldest
+		}
+	}
+	end := min(uint64(len(n.events)), from+uint64(req.MaxEvent)-1)
+	resp.Events = n.events[from-1 : end]
+	resp.Next = end + 1
+	return resp
+}
+
+// watched is what one watch saw, in words.
+type watched struct {
+	mu    sync.Mutex
+	words []string
+	err   error
+	done  chan struct{}
+}
+
+func (all *journals) watch(cl *Client, opts WatchOptions) (w *watched, stop func()) {
+	ctx, cancel := context.WithCancel(all.t.Context())
+	w = &watched{done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		for ev, err := range cl.Watch(ctx, opts) {
+			w.mu.Lock()
+			if err != nil {
+				w.err = err
+			} else {
+				w.words = append(w.words, inWords(ev))
+			}
+			w.mu.Unlock()
+		}
+	}()
+	return w, func() { cancel(); <-w.done }
+}
+
+// seen is what came since the last call.
+func (w *watched) seen() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	words := w.words
+	w.words = nil
+	return words
+}
+
+func inWords(ev WatchEvent) string {
+	switch {
+	case ev.Event != nil:
+		return fmt.Sprintf("%s#%d %s", ev.Node, ev.Event.Seq, ev.Event.Subject)
+	case ev.State != nil:
+		return fmt.Sprintf("%s is %s", ev.Node, ev.State.Self.State)
+	case ev.Gap.Err != nil:
+		return string(ev.Node) + " lost"
+	}
+	text := string(ev.Node)
+	if ev.Gap.Over {
+		text += " back"
+	}
+	if ev.Gap.Restarted {
+		text += " restarted"
+	}
+	if ev.Gap.Lost > 0 {
+		text += fmt.Sprintf(" dropped %d", ev.Gap.Lost)
+	}
+	return text
+}
+
+func (all *journals) client() *Client {
+	cl, err := NewClient(WithSeeds("n1"), WithDialer(all.net.dial))
+	require.NoError(all.t, err)
+	return cl
+}
+
+func inVirtualTime(t *testing.T, nodes []NodeID, run func(t *testing.T, all *journals, cl *Client)) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newJournals(t, nodes...)
+		cl := all.client()
+		run(t, all, cl)
+		require.NoError(t, cl.Close())
+		all.close()
+		synctest.Wait()
+	})
+}
+
+func TestWatchMergesByTime(t *testing.T) {
+	inVirtualTime(t, []NodeID{"n1", "n2", "n3"}, func(t *testing.T, all *journals, cl *Client) {
+		var want []string
+		tell := func(id NodeID, word string) {
+			all.say(id, word)
+			want = append(want, fmt.Sprintf("%s#%d %s", id, len(all.nodes[id].events), word))
+			time.Sleep(7 * time.Millisecond)
+		}
+		for i := range 3000 {
+			tell([]NodeID{"n1", "n2", "n3"}[i*i%3], fmt.Sprint("kept ", i))
+		}
+		w, stop := all.watch(cl, WatchOptions{})
+		time.Sleep(time.Second)
+		require.Equal(t, want, w.seen())
+		want = nil
+		for i := range 300 {
+			tell([]NodeID{"n1", "n2", "n3"}[i*i%3], fmt.Sprint("new ", i))
+		}
+		time.Sleep(time.Second)
+		require.Equal(t, want, w.seen())
+		stop()
+		require.NoError(t, w.err)
+	})
+}
+
+func TestWatchGoesOnWhereItStopped(t *testing.T) {
+	inVirtualTime(t, []NodeID{"n1", "n2"}, func(t *testing.T, all *journals, cl *Client) {
+		w, stop := all.watch(cl, WatchOptions{})
+		all.say("n2", "a")
+		time.Sleep(time.Second)
+		all.net.cut("n2:2921") // the connection breaks, and is made again
+		all.say("n2", "b")
+		time.Sleep(3 * time.Second)
+		got := slices.DeleteFunc(w.seen(), func(s string) bool { return s == "n2 lost" || s == "n2 back" })
+		require.Equal(t, []string{"n2#1 a", "n2#2 b"}, got)
+
+		all.stop("n2")
+		time.Sleep(time.Second)
+		require.Equal(t, []string{"n2 lost"}, w.seen(), "told once")
+		all.say("n1", "c")
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"n1#1 c"}, w.seen(), "the others go on")
+		all.start("n2")
+		all.say("n2", "d")
+		time.Sleep(5 * time.Second)
+		require.Equal(t, []string{"n2 back restarted", "n2#1 d"}, w.seen())
+		stop()
+	})
+}
+
+func TestWatchTakesInWhoJoins(t *testing.T) {
+	inVirtualTime(t, []NodeID{"n1"}, func(t *testing.T, all *journals, cl *Client) {
+		w, stop := all.watch(cl, WatchOptions{States: true})
+		time.Sleep(time.Second)
+		all.start("n2")
+		all.say("n2", "hello")
+		time.Sleep(watchMembers + time.Second)
+		require.ElementsMatch(t, []string{"n1 is alive", "n2 is alive", "n2#1 hello"}, w.seen())
+		all.mu.Lock()
+		gone := all.nodes["n2"]
+		delete(all.nodes, "n2")
+		all.mu.Unlock()
+		time.Sleep(watchMembers + time.Second)
+		_, _ = gone.srv.Close(), gone.lis.Close()
+		time.Sleep(watchMembers)
+		require.Empty(t, w.seen(), "who has left the cluster is not missed")
+		stop()
+	})
+}
+
+func TestWatchOnce(t *testing.T) {
+	inVirtualTime(t, []NodeID{"n1", "n2", "n3"}, func(t *testing.T, all *journals, cl *Client) {
+		for i := range 2 * watchPage {
+			all.say("n2", fmt.Sprint(i))
+		}
+		time.Sleep(time.Hour)
+		since := time.Now()
+		all.say("n1", "x")
+		all.nodes["n3"].status.State = "dead"
+		w, stop := all.watch(cl, WatchOptions{Once: true})
+		<-w.done
+		require.NoError(t, w.err)
+		got := w.seen()
+		require.Len(t, got, 2*watchPage+2)
+		require.Equal(t, []string{"n1#1 x", "n3 lost"}, got[2*watchPage:])
+		stop()
+
+		w, stop = all.watch(cl, WatchOptions{Once: true, Since: since, Nodes: []NodeID{"n1", "n2"}})
+		<-w.done
+		require.Equal(t, []string{"n1#1 x"}, w.seen())
+		stop()
+		w, stop = all.watch(cl, WatchOptions{Nodes: []NodeID{"n9"}})
+		<-w.done
+		require.ErrorIs(t, w.err, CodeNodeNotFound)
+		stop()
+	})
+}
+
+func TestWatchOfANodeThatDoesNotAnswer(t *testing.T) {
+	inVirtualTime(t, []NodeID{"n1", "n2"}, func(t *testing.T, all *journals, cl *Client) {
+		all.nodes["n2"].mute = true
+		all.say("n1", "x")
+		began := time.Now()
+		w, stop := all.watch(cl, WatchOptions{Once: true})
+		<-w.done
+		require.Equal(t, []string{"n1#1 x", "n2 lost"}, w.seen())
+		require.LessOrEqual(t, time.Since(began), watchPatience+time.Second)
+		stop()
+	})
+}
+
+func TestWatchTellsWhatWasDropped(t *testing.T) {
+	inVirtualTime(t, []NodeID{"n1"}, func(t *testing.T, all *journals, cl *Client) {
+		all.nodes["n1"].kept = 10
+		for range 50 {
+			all.say("n1", "old")
+		}
+		w, stop := all.watch(cl, WatchOptions{})
+		time.Sleep(time.Second)
+		require.Len(t, w.seen(), 10, "what went before the watch began is no gap")
+		all.net.cut("n1:2921")
+		for range 30 {
+			all.say("n1", "new")
+		}
+		time.Sleep(5 * time.Second)
+		var dropped int
+		for _, word := range w.seen() {
+			var n int
+			if _, err := fmt.Sscanf(word, "n1 back dropped %d", &n); err == nil {
+				dropped = n
+			}
+		}
+		require.Equal(t, 20, dropped)
+		stop()
+	})
+}
+
+func TestWatchEndsWithTheClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newJournals(t, "n1")
+		cl := all.client()
+		w, stop := all.watch(cl, WatchOptions{})
+		time.Sleep(time.Second)
+		require.NoError(t, cl.Close())
+		<-w.done
+		require.ErrorIs(t, w.err, CodeShuttingDown)
+		stop()
+		all.close()
+	})
+}
+
+func TestWatchOfNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cl, err := NewClient(WithDialer((&fakeNet{}).dial))
+		require.NoError(t, err)
+		for _, err = range cl.Watch(t.Context(), WatchOptions{}) {
+		}
+		require.ErrorIs(t, err, CodeUnreachable)
+		require.NoError(t, cl.Close())
+	})
+}
+
+// With true clocks and everybody answering, the merge sorts, whatever order the answers come in.
+func TestMergeSorts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		start := time.Unix(1_000_000, 0)
+		m, now := newWatchMerge(), start
+		names := []NodeID{"a", "b", "c"}
+		for _, n := range names {
+			m.expect(n)
+		}
+		var got []time.Time
+		pop := func() {
+			for {
+				ev, ok, _ := m.next(now)
+				if !ok {
+					return
+				}
+				got = append(got, ev.Time)
+			}
+		}
+		told := map[NodeID]time.Time{}
+		total := 0
+		for range rapid.IntRange(1, 40).Draw(t, "answers") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 50).Draw(t, "step")) * time.Millisecond)
+			id := rapid.SampledFrom(names).Draw(t, "node")
+			var events []WatchEvent
+			at := told[id]
+			if at.Before(start) {
+				at = start
+			}
+			for range rapid.IntRange(0, 3).Draw(t, "events") {
+				if at = at.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "gap")) * time.Millisecond); at.After(now) {
+					at = now
+				}
+				events = append(events, WatchEvent{Node: id, Time: at})
+			}
+			told[id] = now
+			total += len(events)
+			m.add(id, events, now, now)
+			if rapid.Bool().Draw(t, "look") && now.Sub(start) < watchHold {
+				pop()
+			}
+		}
+		for _, n := range names {
+			m.drop(n)
+		}
+		pop()
+		if !slices.IsSortedFunc(got, time.Time.Compare) {
+			t.Fatalf("not in order: %v", got)
+		}
+		if len(got) != total || m.len() != 0 || len(m.queues) != 0 {
+			t.Fatalf("%d of %d came, %d left", len(got), total, m.len())
+		}
+	})
+}
+
+func TestMergeDoesNotWaitForEver(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	m := newWatchMerge()
+	m.expect("a")
+	m.expect("b")
+	m.add("a", []WatchEvent{{Node: "a", Time: now}}, now, now)
+	_, ok, wait := m.next(now)
+	require.False(t, ok)
+	require.Equal(t, watchFirstHold, wait)
+	m.add("b", nil, now.Add(-time.Second), now)
+	_, ok, wait = m.next(now)
+	require.False(t, ok)
+	require.Equal(t, watchHold, wait)
+	_, ok, _ = m.next(now.Add(watchHold))
+	require.True(t, ok)
+
+	// A full memory waits for nobody.
+	many := make([]WatchEvent, watchLimit)
+	for i := range many {
+		many[i] = WatchEvent{Node: "a", Time: now.Add(time.Second)}
+	}
+	m.add("a", many, now.Add(time.Second), now)
+	_, ok, _ = m.next(now)
+	require.True(t, ok)
+	_, ok, _ = m.next(now)
+	require.False(t, ok)
+}
