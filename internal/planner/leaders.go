@@ -1,0 +1,205 @@
+package planner
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+)
+
+// ShardVoters are the voters of one shard, in the order in which they should lead it.
+type ShardVoters struct {
+	Shard  base.ShardID
+	Voters []base.NodeID
+}
+
+// Leaders says which voter of each shard should lead it, so that no node leads more than it must: where some spread
+// differs by at most one between the fullest and the emptiest node, so does this one. Only nodes that are fit lead; a
+// shard without any is not in the answer.
+//
+// It is a function of its input, so that nodes with the same view agree without asking. Each shard begins at its first
+// fit voter, so that the loss of a node moves what it led and little else.
+func Leaders(shards []ShardVoters, fit func(base.NodeID) bool) map[base.ShardID]base.NodeID {
+	s := newSpread(shards, fit)
+	for s.improve() {
+	}
+	leaders := make(map[base.ShardID]base.NodeID, len(s.shards))
+	for i, leader := range s.leader {
+		leaders[s.shards[i].Shard] = s.nodes[leader]
+	}
+	return leaders
+}
+
+// spread is an assignment of leaders that is being evened out.
+type spread struct {
+	shards []ShardVoters // those with a fit voter
+	voters [][]int       // of each shard, its fit ones, by index of node
+	nodes  []base.NodeID // fit, by name
+	leader []int         // of each shard
+	load   []int         // of each node
+}
+
+func newSpread(shards []ShardVoters, fit func(base.NodeID) bool) *spread {
+	s := &spread{}
+	shards = slices.Clone(shards)
+	slices.SortFunc(shards, func(a, b ShardVoters) int { return compareShards(a.Shard, b.Shard) })
+	for _, shard := range shards {
+		var voters []base.NodeID
+		for _, v := range shard.Voters {
+			if fit(v) {
+				voters = append(voters, v)
+			}
+		}
+		if len(voters) > 0 {
+			s.shards = append(s.shards, ShardVoters{Shard: shard.Shard, Voters: voters})
+			s.nodes = append(s.nodes, voters...)
+		}
+	}
+	slices.Sort(s.nodes)
+	s.nodes = slices.Compact(s.nodes)
+	s.load = make([]int, len(s.nodes))
+	for _, shard := range s.shards {
+		var voters []int
+		for _, v := range shard.Voters {
+			i, _ := slices.BinarySearch(s.nodes, v)
+			voters = append(voters, i)
+		}
+		s.voters = append(s.voters, voters)
+		s.leader = append(s.leader, voters[0])
+		s.load[voters[0]]++
+	}
+	return s
+}
+
+func compareShards(a, b base.ShardID) int {
+	return cmp.Or(cmp.Compare(a.Root, b.Root), cmp.Compare(a.PathLen, b.PathLen), cmp.Compare(a.Path, b.Path))
+}
+
+// improve moves one leadership's worth of load from a fuller node to one that has at least two less, if a chain of
+// shards connects them: the first gives one of its shards to another voter of it, that one gives one of its own on, and
+// so forth. When no such chain is left, no other assignment is more even.
+func (s *spread) improve() bool {
+	order := make([]int, len(s.nodes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return s.load[b] - s.load[a] })
+	for _, from := range order {
+		if s.relieve(from) {
+			return true
+		}
+	}
+	return false
+}
+
+// relieve looks for the shortest chain from a node to one with at least two less, and shifts along it.
+func (s *spread) relieve(from int) bool {
+	via := make([]int, len(s.nodes)) // the shard by which a node was reached; -1: not reached
+	for i := range via {
+		via[i] = -1
+	}
+	owned := s.owned()
+	seen := make([]bool, len(s.nodes))
+	seen[from] = true
+	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
+		for _, shard := range owned[queue[0]] {
+			for _, v := range s.voters[shard] {
+				if seen[v] {
+					continue
+				}
+				seen[v], via[v] = true, shard
+				if s.load[v]+2 <= s.load[from] {
+					s.shift(from, v, via)
+					return true
+				}
+				queue = append(queue, v)
+			}
+		}
+	}
+	return false
+}
+
+func (s *spread) owned() [][]int {
+	owned := make([][]int, len(s.nodes))
+	for shard, leader := range s.leader {
+		owned[leader] = append(owned[leader], shard)
+	}
+	return owned
+}
+
+// shift gives each shard on the chain to the node that it leads to.
+func (s *spread) shift(from, to int, via []int) {
+	s.load[from]--
+	s.load[to]++
+	for to != from {
+		shard := via[to]
+		to, s.leader[shard] = s.leader[shard], to
+	}
+}
+
+// Limits of how a node gives leaderships away on its own. They let every node that comes back take its share within
+// seconds, and keep two nodes that see the cluster differently from playing ball.
+const (
+	LeaderSettled  = 10 * time.Second // the other has been the better leader for so long
+	LeaderStart    = 5 * time.Second  // the same, when this node has just started, as all may have
+	LeaderPause    = 2 * time.Second  // between two transfers of one node
+	LeaderReturned = 5 * time.Minute  // a shard that came back is not given away again before
+	leaderStarting = time.Minute      // for so long a node has just started
+)
+
+// LedShard is a shard led here, and who should lead it instead.
+type LedShard struct {
+	Shard     base.ShardID
+	Preferred base.NodeID // empty: nobody else
+	Ready     bool        // the preferred node is a voter, answers and has caught up
+}
+
+// Handovers is the memory of a node that gives leaderships away. The zero value remembers nothing. It is not safe for
+// concurrent use.
+type Handovers struct {
+	since map[base.ShardID]preference
+	given map[base.ShardID]time.Time // when a shard was given away last
+	last  time.Time
+}
+
+type preference struct {
+	node base.NodeID
+	at   time.Time
+}
+
+// Next chooses at most one shard to give away now. started is when this node did; the shards are those led here, in
+// any order.
+func (h *Handovers) Next(now, started time.Time, led []LedShard) (LedShard, bool) {
+	settled := LeaderSettled
+	if now.Sub(started) < leaderStarting {
+		settled = LeaderStart
+	}
+	since := make(map[base.ShardID]preference, len(led))
+	best := -1
+	for i, l := range led {
+		if l.Preferred == "" || !l.Ready {
+			continue // and the time begins anew
+		}
+		p, known := h.since[l.Shard]
+		if !known || p.node != l.Preferred {
+			p = preference{node: l.Preferred, at: now}
+		}
+		since[l.Shard] = p
+		given, ever := h.given[l.Shard]
+		if now.Sub(p.at) >= settled && (!ever || now.Sub(given) >= LeaderReturned) &&
+			(best < 0 || p.at.Before(since[led[best].Shard].at)) {
+			best = i
+		}
+	}
+	h.since = since
+	if best < 0 || !h.last.IsZero() && now.Sub(h.last) < LeaderPause {
+		return LedShard{}, false
+	}
+	if h.given == nil {
+		h.given = make(map[base.ShardID]time.Time)
+	}
+	h.last, h.given[led[best].Shard] = now, now
+	delete(h.since, led[best].Shard)
+	return led[best], true
+}
