@@ -28,7 +28,7 @@ var layers = [][]string{
 	1: {"internal/ring", "internal/record", "internal/wire", "internal/config", "internal/term", "internal/telemetry"},
 	2: {"internal/meta", "internal/replica", "internal/rangestate", "internal/topology", "internal/group", "internal/wal", "internal/segment", "internal/mux"},
 	3: {"internal/planner", "internal/peer", "internal/store"},
-	4: {"internal/gossip", "internal/shard", "internal/dataplane", "internal/coord"},
+	4: {"internal/gossip", "internal/shard", "internal/dataplane", "internal/coord", "internal/routing"},
 	5: {"sdk"},
 	6: {"server", "cli", "tui"},
 	7: {"sdk/sdktest", "internal/sim", "cmd/eastguard", "cmd/eg-cli", "cmd/eg-top"},
