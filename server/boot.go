@@ -82,6 +82,7 @@ func (s *Server) takeIdentity(context.Context) error {
 }
 
 func (s *Server) openStore(ctx context.Context) error {
+	s.progress.enter("the log is being replayed")
 	st, err := store.Open(store.Options{
 		FS: s.deps.FS, DataDir: s.cfg.DataDir, CacheBytes: s.cfg.CacheBudgetBytes, MaxOpenFiles: s.cfg.MaxOpenFiles,
 		ReserveBytes: reserve(s.cfg.ReserveBytes),
@@ -123,6 +124,7 @@ func (s *Server) fence(ctx context.Context) error {
 }
 
 func (s *Server) openShards(ctx context.Context) error {
+	s.progress.enter("the shards are being opened")
 	reserve, err := store.OpenReserve(s.deps.FS, s.cfg.MetaDir, s.cfg.ReserveBytes)
 	if err != nil {
 		return explain("open meta directory "+s.cfg.MetaDir, err)

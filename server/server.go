@@ -51,9 +51,10 @@ type Server struct {
 		sync.Mutex
 		shards map[base.ShardID]struct{} // that this node leads
 	}
-	parked  parkingLot
-	started time.Time
-	closing atomic.Bool
+	parked   parkingLot
+	started  time.Time
+	progress progress
+	closing  atomic.Bool
 
 	undo      task.Closer // what Start has done so far
 	tasks     sync.WaitGroup
@@ -67,6 +68,9 @@ var kinds = []wire.Kind{
 	wire.KindLatestByKey, wire.KindRoute, wire.KindLocate, wire.KindCreateTopic, wire.KindAlterTopic,
 	wire.KindDeleteTopic, wire.KindListTopics, wire.KindDescribeTopic, wire.KindOpenProducer,
 	wire.KindClusterStatus, wire.KindClusterHealth, wire.KindDescribeNode,
+	wire.KindListNodes, wire.KindNodeRing, wire.KindReach, wire.KindChangeNode, wire.KindWatchNode,
+	wire.KindListShards, wire.KindDescribeShard, wire.KindLocateShard, wire.KindTransferShard, wire.KindBalanceShards,
+	wire.KindRecoverShard,
 }
 
 // New makes a broker of a configuration. It touches no file and starts nothing.
@@ -83,6 +87,7 @@ func New(cfg config.Config, deps Deps) (*Server, error) {
 		},
 		fatal: make(chan error, 1),
 	}
+	registerProcess(r, deps.Version)
 	s.leads.shards = make(map[base.ShardID]struct{})
 	return s, nil
 }

@@ -53,7 +53,7 @@ func (t *textWriter) metric(m *Metric) {
 	case m.Counter != nil:
 		t.count(m.Name, m.Labels, m.Counter.Value())
 	case m.CounterFunc != nil:
-		t.count(m.Name, m.Labels, m.CounterFunc())
+		t.float(m.Name, m.Labels, m.CounterFunc())
 	case m.Gauge != nil:
 		t.sample(m.Name, m.Labels, strconv.AppendInt(t.num[:0], m.Gauge.Value(), 10))
 	case m.GaugeFunc != nil:

@@ -24,7 +24,7 @@ func TestExposition(t *testing.T) {
 	r := NewRegistry()
 	r.Counter("eastguard_requests_total", "Requests, by kind.", "kind", "produce").Add(7)
 	r.Counter("eastguard_requests_total", "Requests, by kind.", "kind", "fetch").Add(2)
-	r.CounterFunc("eastguard_frames_total", "Frames.", func() uint64 { return math.MaxUint64 }, "lane", "bulk", "direction", "in")
+	r.CounterFunc("eastguard_frames_total", "Frames.", func() float64 { return 1e9 + 1 }, "lane", "bulk", "direction", "in")
 	r.Gauge("eastguard_connections", `A \ and`+"\na new line.").Set(-3)
 	r.GaugeFunc("eastguard_full", "Not a number.", math.NaN)
 	r.GaugeFunc("eastguard_share", "A part.", func() float64 { return 0.25 }, "version", "v1 \"odd\"\\\n")
@@ -58,7 +58,7 @@ eastguard_ack_seconds_count 4
 eastguard_connections -3
 # HELP eastguard_frames_total Frames.
 # TYPE eastguard_frames_total counter
-eastguard_frames_total{direction="in",lane="bulk"} 18446744073709551615
+eastguard_frames_total{direction="in",lane="bulk"} 1.000000001e+09
 # HELP eastguard_full Not a number.
 # TYPE eastguard_full gauge
 eastguard_full NaN
@@ -155,7 +155,7 @@ func TestLastFunctionStays(t *testing.T) {
 	r := NewRegistry()
 	for i := range 2 {
 		r.GaugeFunc("eastguard_g", "G.", func() float64 { return float64(i) })
-		r.CounterFunc("eastguard_c_total", "C.", func() uint64 { return uint64(i) })
+		r.CounterFunc("eastguard_c_total", "C.", func() float64 { return float64(i) })
 	}
 	require.Contains(t, expose(t, r), "eastguard_g 1\n")
 	require.Contains(t, expose(t, r), "eastguard_c_total 1\n")

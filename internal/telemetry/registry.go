@@ -27,7 +27,7 @@ type Metric struct {
 	Labels      string // as the exposition prints them, without the braces: kind="produce",result="ok"
 	Help        string // one sentence
 	Counter     *Counter
-	CounterFunc func() uint64
+	CounterFunc func() float64
 	Gauge       *Gauge
 	GaugeFunc   func() float64
 	Histogram   *Histogram
@@ -53,7 +53,7 @@ func (r *Registry) Counter(name, help string, labels ...string) *Counter {
 
 // CounterFunc registers a counter that somebody else keeps; read must be cheap and must not block. The last function
 // registered stays: it belongs to the part that lives.
-func (r *Registry) CounterFunc(name, help string, read func() uint64, labels ...string) {
+func (r *Registry) CounterFunc(name, help string, read func() float64, labels ...string) {
 	r.get(name, help, labels, func(m *Metric) { m.CounterFunc = read })
 }
 
