@@ -26,6 +26,15 @@ type Assignment struct {
 	Prev     base.SegmentID   `cbor:"13,keyasint,omitempty"` // its committed end is Base; 0 at the start of a range
 	Earliest int64            `cbor:"14,keyasint,omitempty"` // the range's, as committed
 	OpenedMs int64            `cbor:"15,keyasint"`           // when it was committed as active
+	From     *Source          `cbor:"16,keyasint,omitempty"` // of an active one: who knows what the range remembers at Base; nil when that is nothing
+	Active   base.NodeID      `cbor:"17,keyasint,omitempty"` // of a sealed one: who led the range when this was sent; a hint
+}
+
+// Source is where a segment's first leader finds what the range remembers at its base: the segment before it that is
+// kept, which ends there.
+type Source struct {
+	Segment  base.SegmentID `cbor:"1,keyasint"`
+	Replicas []base.Replica `cbor:"2,keyasint"`
 }
 
 // Leader is the replica that leads the segment.
@@ -70,10 +79,13 @@ type ConfirmStatus uint8
 
 // StatusHeld: done, durably. StatusFenced: the node should lead the active segment but holds it from an earlier
 // start (or has been fenced), so it cannot, and the coordinator must seal it. StatusFailed: not done, ask again.
+// StatusStateless: not done, for nobody whom the node can reach knows what the range remembers; it tries again when
+// told again, and another node may fare better.
 const (
 	StatusHeld ConfirmStatus = iota + 1
 	StatusFenced
 	StatusFailed
+	StatusStateless
 )
 
 // Confirmation is a node's answer to one order: for a segment its Version, for a trim its Earliest as Offset.
@@ -117,6 +129,28 @@ type FenceAnswer struct {
 	Bytes        int64          `cbor:"6,keyasint,omitempty"` // of its file
 	LastAppendMs int64          `cbor:"7,keyasint,omitempty"`
 	Err          string         `cbor:"8,keyasint,omitempty"` // could not fence: this is no answer
+	Unlisted     bool           `cbor:"9,keyasint,omitempty"` // it never had the segment: the extent is its base
+}
+
+// Held is what one disk holds of one range.
+type Held struct {
+	Ref      base.RangeRef `cbor:"1,keyasint"`
+	Segments []HeldSegment `cbor:"2,keyasint"`
+}
+
+// HeldSegment is one of them. End is its sealed end, or what is durable of it.
+type HeldSegment struct {
+	Segment base.SegmentID `cbor:"1,keyasint"`
+	Base    int64          `cbor:"2,keyasint"`
+	End     int64          `cbor:"3,keyasint"`
+}
+
+// Inventory is a page of what a disk holds, by range. Next is where the following page begins; More says that there is one.
+type Inventory struct {
+	Disk   base.DiskID   `cbor:"1,keyasint"`
+	Ranges []Held        `cbor:"2,keyasint,omitempty"`
+	Next   base.RangeRef `cbor:"3,keyasint"`
+	More   bool          `cbor:"4,keyasint,omitempty"`
 }
 
 // Limits are the brokers' defaults for what a topic leaves at 0.
@@ -135,8 +169,15 @@ func (t *Topic) Assignment(r *Range, s *Segment, limits Limits) Assignment {
 	// The version moves exactly when what is told about this segment does.
 	if s.State == base.StateSealed {
 		a.Version = s.SealVersion
-	} else {
-		a.Version = max(s.Version, t.ConfigVersion)
+		if active := r.Active(); active != nil {
+			a.Active = active.Leader().Node
+		}
+		return a
+	}
+	a.Version = max(s.Version, t.ConfigVersion)
+	if n := len(r.Segments); n > 1 && s.Base > 0 { // below offset 0 there is nothing to remember
+		before := r.Segments[n-2]
+		a.From = &Source{Segment: before.ID, Replicas: before.Replicas}
 	}
 	return a
 }

@@ -11,6 +11,16 @@ import (
 // Source is where random choices come from; *rand.Rand of math/rand/v2 is one.
 type Source interface{ IntN(n int) int }
 
+// copies is how many replicas a segment is given, whatever its topic's factor: this version does not replicate records
+// yet, and a second replica that nobody sends anything would hold up every seal for nothing. The factor is kept in the
+// topic's settings and counts from the first roll under a version that does. Only tests change it: of what such a
+// version will ask.
+var copies = 1
+
+// Copies is how many replicas this version makes of a segment of a topic with the given factor: what a segment has
+// when nothing is wrong with it.
+func Copies(factor int) int { return min(factor, copies) }
+
 // Placer chooses replica sets on one view. It remembers what it has placed, so that the many segments of one plan
 // spread out although the view does not change under it.
 type Placer struct {
@@ -24,13 +34,25 @@ func NewPlacer(view topology.View, rand Source) *Placer {
 	return &Placer{view: view, rand: rand, placed: make(map[base.NodeID]int)}
 }
 
+// only is a placer that sees no other nodes than those of on, with the disks that on names. It shares what has been placed.
+func (p *Placer) only(on []base.Replica) *Placer {
+	narrow := *p
+	narrow.view.Nodes = nil
+	for _, n := range p.view.Nodes {
+		if slices.Contains(on, base.Replica{Node: n.ID, Disk: n.Disk}) {
+			narrow.view.Nodes = append(narrow.view.Nodes, n)
+		}
+	}
+	return &narrow
+}
+
 // Placement is a replica set, leader first, and why it is that.
 type Placement struct {
 	Replicas []base.Replica
 	Explain  []string // one sentence a node: chosen or not, and why
 }
 
-// Place chooses up to c.ReplicationFactor fit nodes: each time the better of two random candidates by load, among
+// Place chooses the fit nodes of a segment, as many as the factor says and this version makes: each time the better of two random candidates by load, among
 // those that spread the copies over racks (or the label of c.SpreadBy) while such are left. Nodes that are short of
 // disk come in only when those with room are fewer than the factor. Fewer than the factor is a valid answer if it is at
 // least least; fewer than that is CodeNotEnoughNodes.
@@ -51,7 +73,7 @@ func (p *Placer) Place(c base.TopicConfig, least int) (Placement, error) {
 		return result, base.Errorf(base.CodeNotEnoughNodes, "place segment", "%d of %d nodes can take a segment, %d are needed", fit, len(p.view.Nodes), least)
 	}
 	var used []string
-	for len(result.Replicas) < c.ReplicationFactor && len(roomy)+len(crowded) > 0 {
+	for len(result.Replicas) < Copies(c.ReplicationFactor) && len(roomy)+len(crowded) > 0 {
 		candidates := &roomy
 		if len(roomy) == 0 {
 			candidates = &crowded

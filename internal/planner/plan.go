@@ -32,6 +32,10 @@ type Recovery struct {
 	Cause   base.Cause // RECOVERY or LEADER_FAILURE
 	SinceMs int64      // when somebody began to wait; 0 when nobody does
 	Answers []meta.FenceAnswer
+
+	// On, when not empty, are the only replicas that may lead the successor: they alone know what the range remembers,
+	// and the segment's leader could not reach them.
+	On []base.Replica
 }
 
 // Input is all that a plan is made of.
@@ -104,23 +108,30 @@ func (p *Plan) recovery(in Input, placer *Placer, rec *Recovery) {
 	}
 	cmd := meta.RollSegment{
 		Topic: rec.Ref.Topic, Range: rec.Ref.Range, Segment: rec.Segment, Epoch: rec.Epoch, End: verdict.End, Cause: rec.Cause,
-		Bytes: verdict.Bytes, LastAppendMs: verdict.LastAppendMs, Opened: true,
+		Bytes: verdict.Bytes, LastAppendMs: verdict.LastAppendMs, Opened: verdict.Opened,
 	}
 	if rec.SinceMs > 0 {
 		cmd.GapMs = max(0, in.NowMs-rec.SinceMs)
 	}
-	p.open(in, placer, cmd)
+	p.openOn(in, placer, cmd, rec.On)
 }
 
-// open gives a roll the replica set of its successor. A set may be smaller than the factor, never below min_replicas.
-func (p *Plan) open(in Input, placer *Placer, cmd meta.RollSegment) {
+// open gives a roll the replica set of its successor.
+func (p *Plan) open(in Input, placer *Placer, cmd meta.RollSegment) { p.openOn(in, placer, cmd, nil) }
+
+// openOn gives a roll the replica set of its successor, on the replicas of on if there are any. A set may be smaller
+// than the factor, never below min_replicas or, where that is less, what this version makes.
+func (p *Plan) openOn(in Input, placer *Placer, cmd meta.RollSegment, on []base.Replica) {
 	ref := base.RangeRef{Topic: cmd.Topic, Range: cmd.Range}
 	t := in.Topic(cmd.Topic)
 	if t == nil {
 		p.wait(ref, cmd.Segment, base.Errorf(base.CodeTopicNotFound, "roll segment", "topic %s not found", cmd.Topic))
 		return
 	}
-	placement, err := placer.Place(t.Config, t.Config.MinReplicasOrDefault())
+	if len(on) > 0 {
+		placer = placer.only(on)
+	}
+	placement, err := placer.Place(t.Config, Copies(t.Config.MinReplicasOrDefault()))
 	if err != nil {
 		p.wait(ref, cmd.Segment, base.Wrap(base.CodeNotEnoughNodes, "roll segment", err))
 		return

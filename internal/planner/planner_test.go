@@ -27,7 +27,29 @@ func view(nodes ...topology.Node) topology.View { return topology.View{Version: 
 
 func seeded(n uint64) *rand.Rand { return rand.New(rand.NewPCG(n, n)) }
 
+// replicated makes a test of a version that makes as many replicas as the factor says.
+func replicated(t *testing.T) {
+	was := copies
+	copies = base.MaxReplicationFactor
+	t.Cleanup(func() { copies = was })
+}
+
+func TestThisVersionMakesOneCopy(t *testing.T) {
+	v := view(node("n1", "a", 0), node("n2", "b", 0), node("n3", "c", 0))
+	leads := map[base.NodeID]int{}
+	for seed := range uint64(60) {
+		p, err := NewPlacer(v, seeded(seed)).Place(base.TopicConfig{ReplicationFactor: 3}, 3)
+		require.NoError(t, err)
+		require.Len(t, p.Replicas, Copies(3))
+		leads[p.Replicas[0].Node]++
+	}
+	require.Len(t, leads, 3, "and spreads them")
+	_, err := NewPlacer(v, seeded(1)).Place(base.TopicConfig{ReplicationFactor: 4}, 4)
+	require.ErrorIs(t, err, base.CodeNotEnoughNodes, "a topic that could never have its copies is refused all the same")
+}
+
 func TestPlaceSpreadsOverRacks(t *testing.T) {
+	replicated(t)
 	v := view(node("n1", "a", 0), node("n2", "a", 0), node("n3", "b", 0), node("n4", "c", 90))
 	for seed := range uint64(50) {
 		p, err := NewPlacer(v, seeded(seed)).Place(base.TopicConfig{ReplicationFactor: 3}, 2)
@@ -43,6 +65,7 @@ func TestPlaceSpreadsOverRacks(t *testing.T) {
 }
 
 func TestPlaceFallsBackToAUsedRack(t *testing.T) {
+	replicated(t)
 	p, err := NewPlacer(view(node("n1", "a", 0), node("n2", "a", 0)), seeded(1)).Place(base.TopicConfig{ReplicationFactor: 2}, 2)
 	require.NoError(t, err)
 	require.Len(t, p.Replicas, 2)
@@ -228,6 +251,7 @@ func TestTrims(t *testing.T) {
 }
 
 func TestCreateTopicPlans(t *testing.T) {
+	replicated(t)
 	one := view(node("n1", "", 0))
 	req := TopicRequest{ID: base.TopicID{1}, RequestID: base.RequestID{2}, Name: "orders"}
 
@@ -306,6 +330,28 @@ func TestMake(t *testing.T) {
 	p = Make(in)
 	require.Empty(t, p.Rolls)
 	require.Len(t, p.Waiting, 4)
+	require.ErrorIs(t, p.Waiting[0].Err, base.CodeNotEnoughNodes)
+}
+
+func TestARecoveryGoesWhereTheStateIs(t *testing.T) {
+	topic := topicOf(base.TopicConfig{ReplicationFactor: 3})
+	active := topic.Ranges[0].Active()
+	in := Input{
+		View: view(node("n1", "", 0), node("n2", "", 90), node("n3", "", 0)), Rand: seeded(1),
+		Topic: func(base.TopicID) *meta.Topic { return topic },
+		Recoveries: []Recovery{{
+			Ref: base.RangeRef{Topic: topic.ID, Range: 1}, Segment: active.ID, Epoch: active.Epoch, On: []base.Replica{replica("n2")},
+			Answers: []meta.FenceAnswer{{Segment: active.ID, Replica: active.Leader(), Kind: meta.Extent, End: active.Base, Unlisted: true}},
+		}},
+	}
+	p := Make(in)
+	require.Len(t, p.Rolls, 1)
+	require.Equal(t, []base.Replica{replica("n2")}, p.Rolls[0].Replicas, "however loaded it is")
+	require.False(t, p.Rolls[0].Opened, "the leader never had the segment: what is before it stays the one to start from")
+
+	in.Recoveries[0].On = []base.Replica{{Node: "n2", Disk: base.DiskID{7}}}
+	p = Make(in)
+	require.Empty(t, p.Rolls, "another disk knows nothing")
 	require.ErrorIs(t, p.Waiting[0].Err, base.CodeNotEnoughNodes)
 }
 

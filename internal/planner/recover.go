@@ -15,6 +15,7 @@ type Verdict struct {
 	End          int64
 	Bytes        int64 // of the copy that decided
 	LastAppendMs int64
+	Opened       bool // the copy that decided had been opened: it knows what the range remembered at the segment's base
 	Lossy        bool // a maximum on a topic that acks before fsync: recorded as possible loss
 	Why          string
 }
@@ -61,5 +62,5 @@ func DecideEnd(seg *meta.Segment, config base.TopicConfig, answers []meta.FenceA
 }
 
 func decided(a meta.FenceAnswer, why string) Verdict {
-	return Verdict{Decided: true, End: a.End, Bytes: a.Bytes, LastAppendMs: a.LastAppendMs, Why: why}
+	return Verdict{Decided: true, End: a.End, Bytes: a.Bytes, LastAppendMs: a.LastAppendMs, Opened: !a.Unlisted, Why: why}
 }

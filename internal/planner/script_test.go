@@ -26,6 +26,7 @@ import (
 //	due NAME                                                         retention is looked at in the next plan
 //	plan [at=MS] [unopened=SEGMENT]                                  show
 func TestScripts(t *testing.T) {
+	replicated(t)
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		p := &player{state: meta.New(base.RootShard, 1)}
 		datadriven.RunTest(t, path, p.play)
