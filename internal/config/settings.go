@@ -65,7 +65,7 @@ var settings = []Setting{
 	text("node_id", "", "name of this node for the life of its disk; unset: minted at the first start"),
 	text("rack", "", "rack or zone of this node; replicas are spread over racks"),
 	{Key: "labels", Kind: KindMap, Default: map[string]string(nil), Help: "labels of this node for placement rules, such as disk=ssd,zone=a"},
-	count("vnodes_per_node", 256, 1, 4096, "tokens of this node on the placement ring"),
+	count("vnodes_per_node", 1024, 1, 4096, "tokens of this node on the placement ring"),
 	{Key: "join_seed_nodes", Kind: KindList, Default: []string(nil), Help: "host:port of the cluster port of nodes to join through"},
 	{Key: "bootstrap", Kind: KindTriBool, Help: "found a new cluster; unset: only with no seeds and an empty data directory"},
 	count("bootstrap_expect", 0, 0, 99, "found a new cluster together with this many of join_seed_nodes; 0: do not"),

@@ -1,6 +1,7 @@
 package gossip
 
 import (
+	"encoding/hex"
 	"testing"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -151,6 +152,7 @@ func TestClaimsMergeInAnyOrder(t *testing.T) {
 			return Claim{
 				Shard:  base.ShardID{Root: rapid.Uint16Range(0, 2).Draw(t, "shard")},
 				Leader: rapid.SampledFrom([]base.NodeID{"n1", "n2"}).Draw(t, "leader"), Term: rapid.Uint64Range(1, 4).Draw(t, "term"),
+				Generation: rapid.Uint64Range(0, 1).Draw(t, "generation"),
 			}
 		}), 1, 12).Draw(t, "claims")
 		one, other := newClaims(func() int { return 3 }), newClaims(func() int { return 3 })
@@ -167,6 +169,31 @@ func TestClaimsMergeInAnyOrder(t *testing.T) {
 	c := newClaims(func() int { return 3 })
 	require.False(t, c.merge(Claim{Leader: "not a name", Term: 1}))
 	require.False(t, c.mergeAll([]byte{0xff, 1, 2}))
+}
+
+// A shard that was rebuilt goes on from the log that was found: those who were left behind may have counted more terms.
+func TestARebuiltShardOutbidsItsPast(t *testing.T) {
+	c := newClaims(func() int { return 3 })
+	require.True(t, c.merge(Claim{Leader: "n1", Term: 9}))
+	require.True(t, c.merge(Claim{Leader: "n2", Term: 5, Generation: 1}))
+	require.False(t, c.merge(Claim{Leader: "n1", Term: 12}))
+	require.True(t, c.merge(Claim{Leader: "n3", Term: 6, Generation: 1}))
+	require.Equal(t, []Claim{{Leader: "n3", Term: 6, Generation: 1}}, c.all())
+}
+
+// Claims lie in the messages of nodes of different versions: one that knows no generation reads the rest.
+func TestGoldenClaim(t *testing.T) {
+	shard := base.ShardID{Root: 3}
+	for want, claim := range map[string]Claim{
+		"a301a1010302626e310305":     {Shard: shard, Leader: "n1", Term: 5},
+		"a401a1010302626e3103050402": {Shard: shard, Leader: "n1", Term: 5, Generation: 2},
+	} {
+		b := must(encoding.Marshal(claim))
+		require.Equal(t, want, hex.EncodeToString(b))
+		var back Claim
+		require.NoError(t, decoding.Unmarshal(b, &back))
+		require.Equal(t, claim, back)
+	}
 }
 
 func FuzzMessages(f *testing.F) {

@@ -10,15 +10,17 @@ import (
 
 // Claim says that a node leads a shard since a term. It is a hint: who follows it and is wrong is told so.
 type Claim struct {
-	Shard  base.ShardID `cbor:"1,keyasint"`
-	Leader base.NodeID  `cbor:"2,keyasint"`
-	Term   uint64       `cbor:"3,keyasint"`
+	Shard      base.ShardID `cbor:"1,keyasint"`
+	Leader     base.NodeID  `cbor:"2,keyasint"`
+	Term       uint64       `cbor:"3,keyasint"`
+	Generation uint64       `cbor:"4,keyasint,omitempty"` // of the shard: raised when it is rebuilt after its quorum was lost
 }
 
-// wins orders claims on one shard: the higher term. Raft has one leader a term; the order of names only makes merging
-// commutative should that ever be untrue, as after a shard was recovered by force.
+// wins orders claims on one shard: the higher generation, since a shard that was rebuilt counts its terms on from the
+// log that was found and those who were left behind may have counted further; then the higher term. Raft has one leader
+// a term; the order of names only makes merging commutative should that ever be untrue.
 func (c Claim) wins(o Claim) bool {
-	return cmp.Or(cmp.Compare(c.Term, o.Term), cmp.Compare(c.Leader, o.Leader)) > 0
+	return cmp.Or(cmp.Compare(c.Generation, o.Generation), cmp.Compare(c.Term, o.Term), cmp.Compare(c.Leader, o.Leader)) > 0
 }
 
 // maxClaims bounds the table: more than shards can ever be.

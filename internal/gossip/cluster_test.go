@@ -572,7 +572,7 @@ func TestClaimsReachLateJoinersAndOldOnesLose(t *testing.T) {
 		})
 		c.until(time.Minute, "term 5 everywhere", func() bool {
 			for _, p := range c.peers {
-				if got, _ := p.ClaimOn(base.ShardID{Root: 3}); got != (Claim{base.ShardID{Root: 3}, "n1", 5}) {
+				if got, _ := p.ClaimOn(base.ShardID{Root: 3}); got != (Claim{Shard: base.ShardID{Root: 3}, Leader: "n1", Term: 5}) {
 					return false
 				}
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // DefaultVnodes is the number of tokens a member has unless told otherwise.
-const DefaultVnodes = 256
+const DefaultVnodes = 1024
 
 // Member is one node, or one consumer, on the ring.
 type Member struct {

@@ -163,11 +163,11 @@ func TestSharesAreWhatOwnersHave(t *testing.T) {
 	})
 }
 
-// 1,024 tokens keep every share within 15 % of the mean, whatever the nodes are called, from 3 to 100 of them. The
-// deviation is 1/32, so that is nearly 5 of them.
-func TestBalanceOf1024(t *testing.T) {
+// The default keeps every share within 15 % of the mean, whatever the nodes are called, from 3 to 100 of them. With
+// 1,024 tokens the deviation is 1/32, so that is nearly 5 of them; doc.go has what was measured.
+func TestBalance(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		require.LessOrEqual(t, largest(New(drawNamed(t, 3, 100), 1024)), 1.15)
+		require.LessOrEqual(t, largest(New(drawNamed(t, 3, 100), DefaultVnodes)), 1.15)
 	})
 }
 
@@ -194,7 +194,7 @@ func TestMovement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		members := drawNamed(t, 2, 100)
 		newcomer := members[len(members)-1].Node
-		before, after := New(members[:len(members)-1], 256), New(members, 256)
+		before, after := New(members[:len(members)-1], DefaultVnodes), New(members, DefaultVnodes)
 
 		// Owners change at tokens only: the tokens of both rings are all the places to look at.
 		moved := 0.0
@@ -209,6 +209,6 @@ func TestMovement(t *testing.T) {
 			moved += math.Ldexp(float64(p-points[(i+len(points)-1)%len(points)]), -64)
 		}
 		require.InDelta(t, after.Share(newcomer), moved, 1e-9)
-		require.InDelta(t, 1, moved*float64(len(members)), 5.5/16)
+		require.InDelta(t, 1, moved*float64(len(members)), 5.5/32)
 	})
 }
