@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -22,12 +23,16 @@ type Network struct {
 	sockets map[string]*socket
 	split   map[[2]string]bool // from the first to the second nothing arrives
 	lose    func() bool        // packets
+	latency time.Duration      // on average; set before the first machine
 }
 
-// NewNetwork makes a network without machines.
-func NewNetwork() *Network {
-	return &Network{streams: peer.NewNetwork(), sockets: make(map[string]*socket), split: make(map[[2]string]bool)}
+// NewNetwork makes a network without machines, on which everything takes a while to arrive.
+func NewNetwork(latency time.Duration) *Network {
+	return &Network{streams: peer.NewNetwork(), sockets: make(map[string]*socket), split: make(map[[2]string]bool), latency: latency}
 }
+
+// delay is how long one message takes. What order that gives the messages of different connections is left to chance.
+func (n *Network) delay() time.Duration { return rand.N(2*n.latency + 1) }
 
 // Split cuts each group of machines off from the others. A machine in no group reaches everybody.
 func (n *Network) Split(groups ...[]string) {
@@ -81,7 +86,11 @@ func (m *Machine) Listen(_, addr string) (net.Listener, error) {
 	if m.dead.Load() {
 		return nil, m.down("listen")
 	}
-	return m.network.streams.Listen(addr)
+	l, err := m.network.streams.Listen(addr)
+	if err != nil {
+		return nil, err
+	}
+	return slowListener{l, m.network}, nil
 }
 
 // Dial opens a connection.
@@ -89,7 +98,11 @@ func (m *Machine) Dial(ctx context.Context, addr string) (net.Conn, error) {
 	if m.dead.Load() {
 		return nil, m.down("dial")
 	}
-	return m.network.streams.Dialer(m.ip)(ctx, addr)
+	nc, err := m.network.streams.Dialer(m.ip)(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	return slowConn{nc, m.network}, nil
 }
 
 // ListenPacket binds a port for packets.
@@ -119,6 +132,32 @@ func (m *Machine) Kill() {
 
 func (m *Machine) down(op string) error {
 	return &net.OpError{Op: op, Net: "sim", Err: syscall.ENETDOWN}
+}
+
+// slowConn takes its time to send.
+type slowConn struct {
+	net.Conn
+	network *Network
+}
+
+// Write implements net.Conn.
+func (c slowConn) Write(b []byte) (int, error) {
+	time.Sleep(c.network.delay())
+	return c.Conn.Write(b)
+}
+
+type slowListener struct {
+	net.Listener
+	network *Network
+}
+
+// Accept implements net.Listener.
+func (l slowListener) Accept() (net.Conn, error) {
+	nc, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return slowConn{nc, l.network}, nil
 }
 
 func (n *Network) bind(addr string) (*socket, error) {
@@ -202,10 +241,13 @@ func (s *socket) WriteTo(b []byte, to net.Addr) (int, error) {
 	default:
 	}
 	if far := s.network.route(s.addr, to.String()); far != nil {
-		select {
-		case far.in <- packet{from: s.addr, data: append([]byte(nil), b...)}:
-		default:
-		}
+		p := packet{from: s.addr, data: append([]byte(nil), b...)}
+		time.AfterFunc(s.network.delay(), func() {
+			select {
+			case far.in <- p:
+			default:
+			}
+		})
 	}
 	return len(b), nil
 }

@@ -1,0 +1,119 @@
+package sim
+
+import (
+	"context"
+	"encoding/binary"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/sdk"
+)
+
+// stream is one topic that one producer writes numbered records to.
+type stream struct {
+	c      *Cluster
+	topic  string
+	client *sdk.Client
+
+	mu    sync.Mutex
+	acked map[int64]sdk.Ack // by the record's number
+	sent  int64
+}
+
+// produce makes the topic and writes to it until told to stop.
+func (s *stream) produce(stopped <-chan struct{}, rng *rand.Rand) {
+	if !s.create(stopped) {
+		return
+	}
+	p, err := s.client.NewProducer(s.topic, sdk.WithLinger(0), sdk.WithDeliveryTimeout(operationWithin))
+	if err != nil {
+		s.c.T.Errorf("make producer: %v", err)
+		return
+	}
+	for n := int64(0); pause(stopped, time.Duration(rng.Int64N(int64(400*time.Millisecond)))); n++ {
+		s.mu.Lock()
+		s.sent = n + 1
+		s.mu.Unlock()
+		err := p.SendAsync(sdk.Record{Key: []byte{byte(n % 3)}, Value: binary.BigEndian.AppendUint64(nil, uint64(n))}, func(ack sdk.Ack, err error) {
+			s.hear(n, ack, err)
+		})
+		if err != nil {
+			s.hear(n, sdk.Ack{}, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*operationWithin)
+	defer cancel()
+	_ = p.Close(ctx) // what it could not send was told to the callbacks
+}
+
+func (s *stream) create(stopped <-chan struct{}) bool {
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), operationWithin)
+		_, err := s.client.Admin().CreateTopic(ctx, sdk.CreateTopic{Name: s.topic, Config: sdk.TopicConfig{ReplicationFactor: 1}, Ranges: 2})
+		cancel()
+		if err == nil || sdk.CodeOf(err) == base.CodeTopicExists {
+			return true
+		}
+		s.c.Trace.Logf("client", "create %s: %v", s.topic, err)
+		if !pause(stopped, time.Second) {
+			return false
+		}
+	}
+}
+
+func (s *stream) hear(n int64, ack sdk.Ack, err error) {
+	if err != nil {
+		s.c.Trace.Logf("client", "%s: record %d: %v", s.topic, n, err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.acked == nil {
+		s.acked = make(map[int64]sdk.Ack)
+	}
+	s.acked[n] = ack
+}
+
+// verify reads the topic from its beginning to its end: every record acknowledged is there once, at the offset of its
+// ack; records of one key come in the order in which they were sent; offsets are dense.
+func (s *stream) verify() {
+	s.c.T.Helper()
+	if s.sent == 0 {
+		return
+	}
+	consumer, err := s.client.NewConsumer(sdk.WithTopics(s.topic), sdk.WithStart(sdk.Earliest()), sdk.WithStop(sdk.StopAtEnd()))
+	if err != nil {
+		s.c.Fatalf("read %s: %v", s.topic, err)
+	}
+	defer consumer.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	found := make(map[int64]bool)
+	last := make(map[byte]int64)
+	ends := make(map[sdk.RangeID]int64)
+	for m, err := range consumer.Records(ctx) {
+		if err != nil {
+			s.c.Fatalf("read %s: %v", s.topic, err)
+		}
+		n, key := int64(binary.BigEndian.Uint64(m.Value)), m.Key[0]
+		if ack, ok := s.acked[n]; ok && (ack.Range != m.Range || ack.Offset != m.Offset) {
+			s.c.Fatalf("%s: record %d was acknowledged as %v, and is read at %s of range %d", s.topic, n, ack, m.Position(), m.Range)
+		}
+		if m.Offset != ends[m.Range] {
+			s.c.Fatalf("%s: range %d has offset %d where %d follows", s.topic, m.Range, m.Offset, ends[m.Range])
+		}
+		if before, ok := last[key]; found[n] || ok && before > n {
+			s.c.Fatalf("%s: record %d comes after record %d of the same key", s.topic, n, before)
+		}
+		ends[m.Range]++
+		found[n], last[key] = true, n
+	}
+	for n, ack := range s.acked {
+		if !found[n] {
+			s.c.Fatalf("%s: record %d was acknowledged as %v, and is lost", s.topic, n, ack)
+		}
+	}
+	s.c.Trace.Logf("client", "%s: %d records sent, %d acknowledged, %d read", s.topic, s.sent, len(s.acked), len(found))
+}
