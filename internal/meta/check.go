@@ -35,6 +35,9 @@ func (s *State) Check() error {
 	if err := s.requests.check(s.nowMs); err != nil {
 		return err
 	}
+	if err := s.checkRecoveries(); err != nil {
+		return err
+	}
 	if s.root != nil {
 		return s.root.check()
 	}

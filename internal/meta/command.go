@@ -27,6 +27,8 @@ type Command struct {
 	InitCluster  *InitCluster  `cbor:"30,keyasint,omitempty"` // these three in the root shard only
 	RegisterNode *RegisterNode `cbor:"31,keyasint,omitempty"`
 	SetNodeState *SetNodeState `cbor:"32,keyasint,omitempty"`
+
+	RecordRecovery *RecordRecovery `cbor:"50,keyasint,omitempty"` // in any shard
 }
 
 // CreateTopic makes a topic with one active segment in each of its initial ranges.

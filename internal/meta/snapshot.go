@@ -28,6 +28,7 @@ type snapshotHeader struct {
 	Tombstones int          `cbor:"8,keyasint"`
 	Requests   int          `cbor:"9,keyasint"`
 	Root       *Root        `cbor:"10,keyasint,omitempty"`
+	Recoveries []Recovery   `cbor:"11,keyasint,omitempty"`
 }
 
 // Encode writes everything the state holds: equal states, equal bytes.
@@ -37,6 +38,7 @@ func (s *State) Encode(w io.Writer) error {
 	header := snapshotHeader{
 		Version: snapshotVersion, Shard: s.id, Shards: s.shards, Applied: s.applied, NowMs: s.nowMs, Opened: s.opened,
 		Topics: len(s.topics), Tombstones: len(s.tombs), Requests: s.requests.len(), Root: s.root,
+		Recoveries: s.recoveries,
 	}
 	if err := enc.Encode(&header); err != nil {
 		return err
@@ -83,7 +85,7 @@ func Decode(r io.Reader, id base.ShardID, shards int) (*State, error) {
 		return nil, base.Errorf(base.CodeCorruptData, op, "the root's part is in the wrong shard")
 	}
 	s := New(id, shards)
-	s.applied, s.nowMs, s.opened = h.Applied, h.NowMs, h.Opened
+	s.applied, s.nowMs, s.opened, s.recoveries = h.Applied, h.NowMs, h.Opened, h.Recoveries
 	if h.Root != nil {
 		s.root = h.Root
 	}

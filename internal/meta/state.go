@@ -25,6 +25,8 @@ type State struct {
 	tombs    map[base.TopicID]*Tombstone
 	requests requestTable
 	root     *Root // in shard 0 only
+
+	recoveries []Recovery // oldest first
 }
 
 // New is the state of a shard before its first command.
@@ -108,6 +110,8 @@ func (a *applier) run(cmd Command) Result {
 		return a.registerNode(cmd.RegisterNode)
 	case cmd.SetNodeState != nil:
 		return a.setNodeState(cmd.SetNodeState)
+	case cmd.RecordRecovery != nil:
+		return a.recordRecovery(cmd.RecordRecovery)
 	}
 	return refuse(base.Errorf(base.CodeInvalidArgument, "apply", "the command is empty, or of a newer version than this broker knows"))
 }
