@@ -1,0 +1,69 @@
+package shard
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// heardFor is how long an answer of a member counts as a sign that it follows: raft's heartbeats come every 400 to
+// 800 ms.
+const heardFor = 3 * time.Second
+
+// progress is what the members of a group are known to hold, by their answers to this replica as leader. Raft keeps the
+// same and shows it to nobody; the transport sees every answer and notes it here.
+type progress struct {
+	mu      sync.Mutex
+	term    uint64 // of the answers; those of an earlier one are forgotten
+	members map[raft.ServerID]memberProgress
+}
+
+// memberProgress is what one member is known to hold.
+type memberProgress struct {
+	match uint64    // its log is ours up to here; 0: not known in this term
+	heard time.Time // when it acknowledged anything last
+}
+
+// appended notes the answer to entries, or to a heartbeat, which says nothing of the log.
+func (p *progress) appended(id raft.ServerID, req *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) {
+	if !resp.Success {
+		return // it has a later term, or other entries
+	}
+	p.note(id, req.Term, req.PrevLogEntry+uint64(len(req.Entries)))
+}
+
+// installed notes the answer to a snapshot.
+func (p *progress) installed(id raft.ServerID, req *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse) {
+	if resp.Success {
+		p.note(id, req.Term, req.LastLogIndex)
+	}
+}
+
+func (p *progress) note(id raft.ServerID, term, match uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case term < p.term:
+		return
+	case term > p.term || p.members == nil:
+		p.term, p.members = term, make(map[raft.ServerID]memberProgress)
+	}
+	m := p.members[id]
+	p.members[id] = memberProgress{match: max(m.match, match), heard: time.Now()}
+}
+
+// of is what is known of a member in a term that this replica leads in.
+func (p *progress) of(term uint64, id raft.ServerID) memberProgress {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if term != p.term {
+		return memberProgress{}
+	}
+	return p.members[id]
+}
+
+// follows reports whether the member has acknowledged something just now.
+func (m memberProgress) follows(now time.Time) bool {
+	return !m.heard.IsZero() && now.Sub(m.heard) < heardFor
+}
