@@ -61,7 +61,7 @@ func (s *identities) after(ctx context.Context, t *topic, r *route, old identity
 	}
 	s.mu.Unlock()
 	var resp wire.OpenProducerResponse
-	err := t.c.ask(ctx, wire.KindOpenProducer, wire.OpenProducerRequest{RequestID: newRequestID(), Topic: r.ID, Name: s.name}, &resp)
+	err := t.c.ask(ctx, wire.KindOpenProducer, wire.OpenProducerRequest{RequestID: newRequestID(), Topic: r.ID, Name: s.name, TopicName: r.Name}, &resp)
 	if err != nil {
 		return identity{}, about("open producer "+s.name, err)
 	}

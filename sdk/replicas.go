@@ -27,7 +27,7 @@ func (c *Client) holder(ctx context.Context, r *route, ref base.RangeRef, offset
 		return c.brokers.at(to.Address), nil
 	}
 	var resp wire.LocateResponse
-	if err := c.ask(ctx, wire.KindLocate, wire.LocateRequest{Ref: ref, Offset: offset}, &resp); err != nil {
+	if err := c.ask(ctx, wire.KindLocate, wire.LocateRequest{Ref: ref, Offset: offset, Name: r.Name}, &resp); err != nil {
 		return nil, err
 	}
 	c.brokers.learn(resp.Nodes)

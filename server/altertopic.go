@@ -11,9 +11,9 @@ import (
 )
 
 // alterTopic changes settings. A dry run goes through the same checks, on a copy.
-func (s *Server) alterTopic(ctx context.Context, req wire.AlterTopicRequest) (wire.AlterTopicResponse, error) {
+func (s *Server) alterTopic(ctx context.Context, shard base.ShardID, req wire.AlterTopicRequest) (wire.AlterTopicResponse, error) {
 	const op = "alter topic"
-	f, err := s.userTopic(ctx, op, req.Name, req.Topic)
+	f, err := s.userTopic(ctx, op, shard, req.Name, req.Topic)
 	if err != nil {
 		return wire.AlterTopicResponse{}, err
 	}
@@ -37,8 +37,8 @@ func (s *Server) alterTopic(ctx context.Context, req wire.AlterTopicRequest) (wi
 }
 
 // userTopic finds a topic that a user may change.
-func (s *Server) userTopic(ctx context.Context, op, name string, id base.TopicID) (found, error) {
-	f, err := s.topic(ctx, op, name, id)
+func (s *Server) userTopic(ctx context.Context, op string, shard base.ShardID, name string, id base.TopicID) (found, error) {
+	f, err := s.topic(ctx, op, shard, name, id)
 	if err == nil && f.Internal {
 		return found{}, base.Errorf(base.CodeDenied, op, "topic %s is internal", f.Name).WithHint("internal topics are managed by the brokers")
 	}

@@ -38,6 +38,7 @@ func (s *Server) Start(ctx context.Context) error {
 		s.takeIdentity, // who we are, and that no other process is; the start is counted
 		s.openStore,    // the log is replayed: what was acked is readable
 		s.fence,        // nothing of an earlier start is ever acked again, before anybody can ask
+		s.openRouter,   // before anybody can lead a shard
 		s.openShards,   // metadata, and with no peers its leadership
 		s.join,         // bootstrap once, or resume; the root admits this start
 		s.startPlane,   // ready to be told what to lead
@@ -251,6 +252,8 @@ func (s *Server) finishRequests() error {
 	err := errors.Join(s.plane.Close(), <-drained)
 	s.fetchPool.close(ctx)
 	s.metaPool.close(ctx)
+	s.gatherPool.close(ctx)
+	s.router.Close(ctx)
 	s.tasks.Wait()
 	return err
 }

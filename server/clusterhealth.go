@@ -3,9 +3,10 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/term"
 	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
@@ -20,11 +21,13 @@ func (s *Server) clusterHealth(ctx context.Context, _ wire.ClusterHealthRequest)
 			resp.Nodes++
 		}
 	}
+	sums, missing := s.sums(ctx)
 	resp.Checks = []wire.HealthCheck{
 		s.checkNodes(view),
-		s.checkShards(),
-		s.checkCover(ctx),
-		s.checkCopies(ctx, view),
+		s.checkShards(sums, missing),
+		s.checkVoters(view, sums, missing),
+		checkCover(sums, missing),
+		checkCopies(sums, missing),
 		s.checkDisk(),
 		s.checkDamage(),
 	}
@@ -51,77 +54,121 @@ func (s *Server) checkNodes(view topology.View) wire.HealthCheck {
 	return c
 }
 
-func (s *Server) checkShards() wire.HealthCheck {
+// checkShards passes when every shard's leader has answered: whoever is only said to lead may be gone.
+func (s *Server) checkShards(sums []shardSum, missing []base.ShardID) wire.HealthCheck {
 	c := wire.HealthCheck{ID: "EG120", Name: "every shard has a leader"}
-	list := s.host.Status()
-	led := 0
-	for _, st := range list {
-		if st.Leader != "" {
-			led++
-			continue
-		}
-		c.Result, c.Next = wire.HealthFail, "eg-cli cluster status"
+	c.Detail = fmt.Sprintf("%d of %d shards have a leader", len(sums), len(sums)+len(missing))
+	if len(missing) > 0 || len(sums) == 0 {
+		c.Result, c.Next = wire.HealthFail, "eg-cli shard list"
+		c.Detail += unanswered(missing)
 	}
-	c.Detail = fmt.Sprintf("%d of %d shards have a leader", led, len(list))
 	return c
+}
+
+// unanswered names the shards that a check knows nothing about.
+func unanswered(missing []base.ShardID) string {
+	if len(missing) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("; no answer from %d shards:", len(missing))
+	for i, shard := range missing {
+		if i == mostNamed {
+			return text + " …"
+		}
+		text += " " + shard.String()
+	}
+	return text
+}
+
+// mostNamed bounds what a check's sentence lists.
+const mostNamed = 8
+
+// checkVoters holds each shard's voters against how many it should have, and which by the ring.
+func (s *Server) checkVoters(view topology.View, sums []shardSum, missing []base.ShardID) wire.HealthCheck {
+	c := wire.HealthCheck{ID: "EG123", Name: "every shard has its voters, caught up"}
+	want := min(s.cfg.ShardVoters, view.Counted())
+	short, behind, elsewhere := 0, 0, 0
+	for _, sum := range sums {
+		st := sum.Status
+		if len(st.Voters) < want {
+			short++
+		}
+		if st.Trails > mostTrail || st.State == "catching_up" {
+			behind++
+		}
+		if intended := s.intendedVoters(st.ID); intended != nil && !sameNodes(intended, st.Voters) {
+			elsewhere++
+		}
+	}
+	c.Detail = fmt.Sprintf("%d of %d shards have %d voters", len(sums)-short, len(sums)+len(missing), want)
+	switch {
+	case short > 0 || len(missing) > 0 || len(sums) == 0:
+		c.Result = wire.HealthFail
+	case behind > 0 || elsewhere > 0:
+		c.Result = wire.HealthWarn
+	}
+	if behind > 0 {
+		c.Detail += fmt.Sprintf("; in %d one is behind", behind)
+	}
+	if elsewhere > 0 {
+		c.Detail += fmt.Sprintf("; %d are on their way to where the ring wants them", elsewhere)
+	}
+	c.Detail += unanswered(missing)
+	if c.Result != wire.HealthPass {
+		c.Next = "eg-cli shard list"
+	}
+	return c
+}
+
+// mostTrail is how many entries a voter may lack and still count as caught up: those under way.
+const mostTrail = 1024
+
+func sameNodes(a, b []base.NodeID) bool {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(a, b)
 }
 
 // checkCover proves that the active ranges of each topic tile the key space: a hole would refuse some keys for ever.
-func (s *Server) checkCover(ctx context.Context) wire.HealthCheck {
+func checkCover(sums []shardSum, missing []base.ShardID) wire.HealthCheck {
 	c := wire.HealthCheck{ID: "EG130", Name: "every topic covers its key space"}
-	topics := 0
-	for _, st := range s.host.Status() {
-		err := s.host.View(ctx, st.ID, func(m *meta.State) error {
-			topics += m.Len()
-			return m.Check()
-		})
-		if err != nil {
-			c.Result, c.Detail = wire.HealthFail, fmt.Sprintf("shard %s: %s", st.ID, err)
-			return c
+	topics, holes := 0, 0
+	for _, sum := range sums {
+		topics += sum.Topics
+		holes += sum.Holes
+		if c.Detail == "" {
+			c.Detail = sum.Hole
 		}
 	}
-	c.Detail = fmt.Sprintf("%d topics checked", topics)
+	switch {
+	case holes > 0:
+		c.Result, c.Detail = wire.HealthFail, fmt.Sprintf("%d topics do not: %s", holes, c.Detail)
+	default:
+		c.Detail = fmt.Sprintf("%d topics checked", topics)
+	}
+	if len(missing) > 0 || len(sums) == 0 {
+		c.Result = wire.HealthFail
+		c.Detail += unanswered(missing)
+	}
 	return c
 }
 
-func (s *Server) checkCopies(ctx context.Context, view topology.View) wire.HealthCheck {
+// checkCopies counts what lives of the copies that this version makes.
+func checkCopies(sums []shardSum, missing []base.ShardID) wire.HealthCheck {
 	c := wire.HealthCheck{ID: "EG140", Name: "segments have all their copies"}
 	short, segments := 0, 0
-	for _, st := range s.host.Status() {
-		err := s.host.View(ctx, st.ID, func(m *meta.State) error {
-			for t := range m.All() {
-				for _, r := range t.Ranges {
-					for _, seg := range r.Segments {
-						segments++
-						if s.copies(seg, view) < t.Config.ReplicationFactor {
-							short++
-						}
-					}
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			c.Result, c.Detail = wire.HealthFail, fmt.Sprintf("shard %s: %s", st.ID, err)
-			return c
-		}
+	for _, sum := range sums {
+		segments += sum.Segments
+		short += sum.Short
 	}
+	c.Detail = fmt.Sprintf("%d of %d segments are short of copies", short, segments)
 	if short > 0 {
 		c.Result = wire.HealthWarn
 	}
-	c.Detail = fmt.Sprintf("%d of %d segments are short of copies", short, segments)
-	return c
-}
-
-// copies counts the replicas whose nodes are alive with the disk that was named.
-func (s *Server) copies(seg *meta.Segment, view topology.View) int {
-	n := 0
-	for _, rep := range seg.Replicas {
-		if node, ok := view.Node(rep.Node); ok && node.Liveness == topology.Alive && node.Disk == rep.Disk {
-			n++
-		}
+	if len(missing) > 0 || len(sums) == 0 {
+		c.Result = wire.HealthFail
+		c.Detail += unanswered(missing)
 	}
-	return n
+	return c
 }
 
 func (s *Server) checkDisk() wire.HealthCheck {

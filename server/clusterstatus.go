@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
-	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/shard"
 	"github.com/eastguard/eastguard/internal/telemetry"
 	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
@@ -16,53 +16,49 @@ import (
 // lastEvents is how many events fit below a status.
 const lastEvents = 10
 
-// clusterStatus puts the cluster on one page, as this node sees it.
+// clusterStatus puts the cluster on one page: membership as this node sees it, each shard as its leader does.
 func (s *Server) clusterStatus(ctx context.Context, _ wire.ClusterStatusRequest) (wire.ClusterStatusResponse, error) {
 	now := time.Now()
 	rate := s.rates.now(now)
 	resp := wire.ClusterStatusResponse{
 		Cluster: s.id.Cluster, Observer: s.id.Node, ObservedMs: now.UnixMilli(),
 		InBytesPerSec: rate.inBytes, OutBytesPerSec: rate.outBytes, InRecordsPerSec: rate.inRecords, OutRecordsPerSec: rate.outRecords,
-		Shards: s.shardStatus(), Events: s.events(lastEvents),
+		Events: s.events(lastEvents),
 	}
 	for _, n := range s.view().Nodes {
 		resp.Nodes = append(resp.Nodes, s.nodeStatus(n, rate))
 	}
-	fit := len(resp.Nodes)
-	for _, sh := range resp.Shards {
-		if sh.Leader == "" {
+	sums, missing := s.sums(ctx)
+	for _, sum := range sums {
+		resp.Shards = append(resp.Shards, sum.Status)
+		resp.Topics += sum.Topics
+		resp.Ranges += sum.Ranges
+		resp.Segments += sum.Segments
+		resp.Records += sum.Records
+		resp.Bytes += sum.Bytes
+		resp.UnderReplicated += sum.Under
+	}
+	for _, shard := range missing {
+		st := s.strayStatus(shard)
+		resp.Shards = append(resp.Shards, st)
+		if st.Leader == "" {
 			resp.Leaderless++
 		}
-		err := s.host.View(ctx, sh.ID, func(st *meta.State) error {
-			for t := range st.All() {
-				s.count(&resp, t, fit)
-			}
-			return nil
-		})
-		if err != nil {
-			resp.Missing = append(resp.Missing, sh.ID)
-		}
 	}
+	resp.Missing = missing
+	slices.SortFunc(resp.Shards, func(a, b wire.ShardStatus) int { return compareShards(a.ID, b.ID) })
 	return resp, nil
 }
 
-// count adds one topic to the totals.
-func (s *Server) count(resp *wire.ClusterStatusResponse, t *meta.Topic, nodes int) {
-	resp.Topics++
-	for _, r := range t.Ranges {
-		if r.State == base.StateActive {
-			resp.Ranges++
-		}
-		for _, seg := range r.Segments {
-			_, records, bytes := s.extent(seg)
-			resp.Segments++
-			resp.Records += records
-			resp.Bytes += bytes
-			if len(seg.Replicas) < t.Config.ReplicationFactor {
-				resp.UnderReplicated++
-			}
-		}
+// sums asks the leaders of all shards for their figures.
+func (s *Server) sums(ctx context.Context) (sums []shardSum, missing []base.ShardID) {
+	missing = s.gather(ctx, gatherRequest{Sums: true}, func(a gatherAnswer) { sums = append(sums, a.Sums...) })
+	slices.SortFunc(missing, compareShards)
+	slices.SortFunc(sums, func(a, b shardSum) int { return compareShards(a.Status.ID, b.Status.ID) })
+	for i := range sums {
+		sums[i].Status.Hosted = s.host.Hosts(sums[i].Status.ID)
 	}
+	return sums, missing
 }
 
 func (s *Server) nodeStatus(n topology.Node, rate perSecond) wire.NodeStatus {
@@ -93,25 +89,43 @@ func (s *Server) nodeStatus(n topology.Node, rate perSecond) wire.NodeStatus {
 	return st
 }
 
-func (s *Server) shardStatus() []wire.ShardStatus {
-	var list []wire.ShardStatus
+// ledStatus is a shard as its leader, which is this node, has it.
+func (s *Server) ledStatus(shard base.ShardID) wire.ShardStatus {
 	for _, st := range s.host.Status() {
-		w := wire.ShardStatus{
-			ID: st.ID, State: "ok", Leader: st.Leader, Term: st.Term, Commit: st.Commit, Applied: st.Applied,
-			Voters: st.Voters, Topics: st.Topics,
+		if st.ID == shard {
+			return hostedStatus(st)
 		}
-		if st.Leader == "" {
-			w.State = "no_leader"
-		}
-		list = append(list, w)
 	}
-	return list
+	return wire.ShardStatus{ID: shard, State: "no_leader"}
+}
+
+func hostedStatus(st shard.Status) wire.ShardStatus {
+	w := wire.ShardStatus{
+		ID: st.ID, State: "ok", Leader: st.Leader, Term: st.Term, Commit: st.Commit, Applied: st.Applied,
+		Voters: st.Voters, Topics: st.Topics, Hosted: true,
+	}
+	if st.Leader == "" {
+		w.State = "no_leader"
+	}
+	return w
+}
+
+// strayStatus is a shard whose leader did not answer, as far as this node knows it.
+func (s *Server) strayStatus(shard base.ShardID) wire.ShardStatus {
+	w := wire.ShardStatus{ID: shard, State: "no_leader"}
+	if s.host.Hosts(shard) {
+		w = s.ledStatus(shard)
+	}
+	if c, ok := s.router.Leader(shard); ok {
+		w.State, w.Leader, w.Term = "ok", c.Leader, c.Term
+	}
+	return w
 }
 
 // shardLeader is who leads a shard, as far as this node knows.
 func (s *Server) shardLeader(id base.ShardID) base.NodeID {
-	node, _ := s.host.Leader(id)
-	return node
+	c, _ := s.router.Leader(id)
+	return c.Leader
 }
 
 // events lists the journal's last events, oldest first.

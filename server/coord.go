@@ -30,7 +30,8 @@ func (s *Server) startCoord(context.Context) error {
 }
 
 // onLead hears that a shard serves here as leader, or no longer does.
-func (s *Server) onLead(shard base.ShardID, leading bool, _ uint64) {
+func (s *Server) onLead(shard base.ShardID, leading bool, term uint64) {
+	s.leadChanged(shard, leading, term)
 	s.leads.Lock()
 	defer s.leads.Unlock()
 	if leading {

@@ -14,13 +14,12 @@ import (
 
 // createTopic makes a topic. When it answers, every range takes appends: its first segment is durable on its replicas.
 // A retry with the same request id gets the same answer.
-func (s *Server) createTopic(ctx context.Context, req wire.CreateTopicRequest) (wire.CreateTopicResponse, error) {
+func (s *Server) createTopic(ctx context.Context, shard base.ShardID, req wire.CreateTopicRequest) (wire.CreateTopicResponse, error) {
 	const op = "create topic"
 	cmd, err := s.planTopic(req)
 	if err != nil {
 		return wire.CreateTopicResponse{}, err
 	}
-	shard := s.host.ShardOf(req.Name)
 	if req.DryRun {
 		return s.dryCreate(ctx, op, shard, cmd)
 	}
@@ -28,7 +27,7 @@ func (s *Server) createTopic(ctx context.Context, req wire.CreateTopicRequest) (
 	if err != nil {
 		return wire.CreateTopicResponse{}, err
 	}
-	topic, err := s.opened(ctx, op, req.Name, result.TopicID)
+	topic, err := s.opened(ctx, op, shard, result.TopicID)
 	if err != nil {
 		return wire.CreateTopicResponse{}, applied(op, err)
 	}
@@ -45,12 +44,9 @@ func applied(op string, err error) error {
 }
 
 // opened returns a topic that has been created, once every range of it takes appends.
-func (s *Server) opened(ctx context.Context, op, name string, id base.TopicID) (*meta.Topic, error) {
-	f, err := s.topicByName(ctx, op, name)
-	if err == nil && f.ID != id {
-		err = base.Errorf(base.CodeTopicNotFound, op, "topic %s was deleted again", name)
-	}
-	if err != nil {
+func (s *Server) opened(ctx context.Context, op string, shard base.ShardID, id base.TopicID) (*meta.Topic, error) {
+	f, err := s.topic(ctx, op, shard, "", id)
+	if err != nil { // deleted again, or another node leads by now
 		return nil, err
 	}
 	return f.Topic, s.awaitOpen(ctx, op, f.Topic)

@@ -11,11 +11,11 @@ import (
 
 // deleteTopic removes a topic. When it answers, the name is free; the files go as their holders confirm. A retry with
 // the same request id gets the same answer.
-func (s *Server) deleteTopic(ctx context.Context, req wire.DeleteTopicRequest) (wire.DeleteTopicResponse, error) {
+func (s *Server) deleteTopic(ctx context.Context, shard base.ShardID, req wire.DeleteTopicRequest) (wire.DeleteTopicResponse, error) {
 	const op = "delete topic"
-	f, err := s.userTopic(ctx, op, req.Name, req.Topic)
+	f, err := s.userTopic(ctx, op, shard, req.Name, req.Topic)
 	if err != nil {
-		return s.deletedBefore(ctx, op, req, err)
+		return s.deletedBefore(ctx, op, shard, req, err)
 	}
 	sum := s.topicSummary(f.Topic, f.shard, s.shardLeader(f.shard))
 	result, err := s.decide(ctx, op, f.shard, deletion(req, f.ID), req.DryRun)
@@ -28,12 +28,12 @@ func (s *Server) deleteTopic(ctx context.Context, req wire.DeleteTopicRequest) (
 
 // deletedBefore answers for a topic that is not there, or whose name means another one by now: an earlier try of the
 // same request may be why, and the shard remembers what that one did.
-func (s *Server) deletedBefore(ctx context.Context, op string, req wire.DeleteTopicRequest, cause error) (wire.DeleteTopicResponse, error) {
+func (s *Server) deletedBefore(ctx context.Context, op string, shard base.ShardID, req wire.DeleteTopicRequest, cause error) (wire.DeleteTopicResponse, error) {
 	code := base.CodeOf(cause)
 	if req.DryRun || code != base.CodeTopicNotFound && code != base.CodePreconditionFailed || base.CheckTopicName(req.Name) != nil {
 		return wire.DeleteTopicResponse{}, cause
 	}
-	result, err := s.propose(ctx, op, s.host.ShardOf(req.Name), deletion(req, req.Topic))
+	result, err := s.propose(ctx, op, shard, deletion(req, req.Topic))
 	switch {
 	case base.CodeOf(err) == base.CodeTopicNotFound:
 		return wire.DeleteTopicResponse{}, cause

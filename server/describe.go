@@ -11,9 +11,12 @@ import (
 // What metadata says, in the protocol's words. What only a segment's leader knows (commit, bytes) is asked of the
 // store, for the segments that are here.
 
-func (s *Server) topicRoute(t *meta.Topic) wire.TopicRoute {
-	route := wire.TopicRoute{ID: t.ID, Name: t.Name, Version: t.Version, Config: t.Config}
+func (s *Server) topicRoute(t *meta.Topic, shard base.ShardID) wire.TopicRoute {
+	route := wire.TopicRoute{
+		ID: t.ID, Name: t.Name, Version: t.Version, Config: t.Config, Shard: shard, ShardLeader: s.shardLeader(shard),
+	}
 	var named nodeSet
+	named.addNode(route.ShardLeader)
 	for _, r := range t.Ranges {
 		rr := wire.RangeRoute{
 			ID: r.ID, Span: r.Span, State: r.State, Parents: r.Parents, Children: r.Children, Earliest: r.TrimmedTo,
@@ -45,9 +48,13 @@ type nodeSet []base.NodeID
 
 func (n *nodeSet) add(replicas []base.Replica) {
 	for _, r := range replicas {
-		if !slices.Contains(*n, r.Node) {
-			*n = append(*n, r.Node)
-		}
+		n.addNode(r.Node)
+	}
+}
+
+func (n *nodeSet) addNode(id base.NodeID) {
+	if id != "" && !slices.Contains(*n, id) {
+		*n = append(*n, id)
 	}
 }
 
@@ -75,6 +82,7 @@ func (s *Server) topicDetail(t *meta.Topic, shard base.ShardID) wire.TopicDetail
 		d.Ranges = append(d.Ranges, rd)
 	}
 	d.Summary = s.topicSummary(t, shard, s.shardLeader(shard))
+	named.addNode(d.Summary.ShardLeader)
 	d.Nodes = s.addresses(named)
 	return d
 }

@@ -40,22 +40,8 @@ func (s *Server) Handle(ctx context.Context, r *mux.Request) {
 		pooled(s, s.fetchPool, ctx, r, s.producerState)
 	case wire.KindLatestByKey:
 		s.latestByKey(ctx, r)
-	case wire.KindRoute:
-		pooled(s, s.metaPool, ctx, r, s.route)
-	case wire.KindLocate:
-		pooled(s, s.metaPool, ctx, r, s.locate)
-	case wire.KindCreateTopic:
-		pooled(s, s.metaPool, ctx, r, s.createTopic)
-	case wire.KindAlterTopic:
-		pooled(s, s.metaPool, ctx, r, s.alterTopic)
-	case wire.KindDeleteTopic:
-		pooled(s, s.metaPool, ctx, r, s.deleteTopic)
 	case wire.KindListTopics:
 		pooled(s, s.metaPool, ctx, r, s.listTopics)
-	case wire.KindDescribeTopic:
-		pooled(s, s.metaPool, ctx, r, s.describeTopic)
-	case wire.KindOpenProducer:
-		pooled(s, s.metaPool, ctx, r, s.openProducer)
 	case wire.KindClusterStatus:
 		pooled(s, s.metaPool, ctx, r, s.clusterStatus)
 	case wire.KindClusterHealth:
@@ -65,7 +51,38 @@ func (s *Server) Handle(ctx context.Context, r *mux.Request) {
 	case wire.KindHello:
 		r.Fail(base.Errorf(base.CodeInvalidArgument, "hello", "this connection has shaken hands already"))
 	default:
+		if prepare, ok := s.routes[r.Kind]; ok {
+			s.routed(ctx, r, prepare)
+			return
+		}
 		r.Fail(base.Errorf(base.CodeUnknownKind, "serve", "request kind %s is not known here", r.Kind))
+	}
+}
+
+// routeTable lists the requests that are about one shard, and are served by its leader whichever node they come to.
+func (s *Server) routeTable() map[wire.Kind]preparer {
+	return map[wire.Kind]preparer{
+		wire.KindRoute: prepared(s.route, func(q *wire.RouteRequest) subject {
+			return subject{name: q.Name, topic: q.Topic}
+		}),
+		wire.KindLocate: prepared(s.locate, func(q *wire.LocateRequest) subject {
+			return subject{name: q.Name, topic: q.Ref.Topic}
+		}),
+		wire.KindDescribeTopic: prepared(s.describeTopic, func(q *wire.DescribeTopicRequest) subject {
+			return subject{name: q.Name, topic: q.Topic}
+		}),
+		wire.KindCreateTopic: prepared(s.createTopic, func(q *wire.CreateTopicRequest) subject {
+			return subject{name: q.Name, changes: !q.DryRun, request: q.RequestID}
+		}),
+		wire.KindAlterTopic: prepared(s.alterTopic, func(q *wire.AlterTopicRequest) subject {
+			return subject{name: q.Name, topic: q.Topic, changes: !q.DryRun, request: q.RequestID}
+		}),
+		wire.KindDeleteTopic: prepared(s.deleteTopic, func(q *wire.DeleteTopicRequest) subject {
+			return subject{name: q.Name, topic: q.Topic, changes: !q.DryRun, request: q.RequestID}
+		}),
+		wire.KindOpenProducer: prepared(s.openProducer, func(q *wire.OpenProducerRequest) subject {
+			return subject{name: q.TopicName, topic: q.Topic, changes: true, request: q.RequestID}
+		}),
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 )
 
 // locate says who holds the segment with one offset of a range.
-func (s *Server) locate(ctx context.Context, req wire.LocateRequest) (wire.LocateResponse, error) {
+func (s *Server) locate(ctx context.Context, shard base.ShardID, req wire.LocateRequest) (wire.LocateResponse, error) {
 	const op = "locate"
-	f, err := s.topicByID(ctx, op, req.Ref.Topic)
+	f, err := s.topic(ctx, op, shard, "", req.Ref.Topic)
 	if err != nil {
 		return wire.LocateResponse{}, err
 	}

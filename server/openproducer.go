@@ -13,7 +13,7 @@ import (
 
 // openProducer hands out the next epoch of a named producer. The newer epoch fences the older one in each range where
 // it writes.
-func (s *Server) openProducer(ctx context.Context, req wire.OpenProducerRequest) (wire.OpenProducerResponse, error) {
+func (s *Server) openProducer(ctx context.Context, shard base.ShardID, req wire.OpenProducerRequest) (wire.OpenProducerResponse, error) {
 	const op = "open producer"
 	switch {
 	case req.Name == "" || len(req.Name) > meta.MaxProducerName:
@@ -22,7 +22,7 @@ func (s *Server) openProducer(ctx context.Context, req wire.OpenProducerRequest)
 		return wire.OpenProducerResponse{}, base.Errorf(base.CodeInvalidArgument, op, "fencing every range at once is not offered by this version").
 			WithHint("open without it: the new epoch fences the old one in each range where it writes")
 	}
-	f, err := s.topicByID(ctx, op, req.Topic)
+	f, err := s.topic(ctx, op, shard, "", req.Topic)
 	if err != nil {
 		return wire.OpenProducerResponse{}, err
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/eastguard/eastguard/internal/coord"
 	"github.com/eastguard/eastguard/internal/dataplane"
 	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/routing"
 	"github.com/eastguard/eastguard/internal/shard"
 	"github.com/eastguard/eastguard/internal/store"
 	"github.com/eastguard/eastguard/internal/task"
@@ -31,6 +33,7 @@ type Server struct {
 
 	id         *store.Identity
 	store      *store.Store
+	peers      *peer.Host // connections to the other nodes; nil in a cluster of one
 	host       *shard.Host
 	plane      *dataplane.Plane
 	coord      atomic.Pointer[coord.Coord]
@@ -41,6 +44,11 @@ type Server struct {
 	mux        *mux.Server
 	fetchPool  *pool
 	metaPool   *pool
+	gatherPool *pool
+
+	router *routing.Router // to the leaders of shards
+	routes map[wire.Kind]preparer
+	topics topicIndex
 
 	nodes struct {
 		sync.Mutex
@@ -88,6 +96,7 @@ func New(cfg config.Config, deps Deps) (*Server, error) {
 		fatal: make(chan error, 1),
 	}
 	registerProcess(r, deps.Version)
+	s.routes = s.routeTable()
 	s.leads.shards = make(map[base.ShardID]struct{})
 	return s, nil
 }

@@ -8,6 +8,7 @@ type OpenProducerRequest struct {
 	Topic     base.TopicID   `cbor:"2,keyasint"`
 	Name      string         `cbor:"3,keyasint"`
 	Fence     bool           `cbor:"4,keyasint,omitempty"` // write the new epoch to every range before answering
+	TopicName string         `cbor:"5,keyasint,omitempty"` // where the asker knows it: spares a search
 }
 
 // OpenProducerResponse is the identity to put into batches; sequences begin at 0 in every range.

@@ -24,7 +24,10 @@ type TopicRoute struct {
 	Version base.Version     `cbor:"3,keyasint"`
 	Config  base.TopicConfig `cbor:"4,keyasint"`
 	Ranges  []RangeRoute     `cbor:"5,keyasint"`
-	Nodes   []NodeAddress    `cbor:"6,keyasint,omitempty"` // of every node named above
+	Nodes   []NodeAddress    `cbor:"6,keyasint,omitempty"` // of every node named here
+
+	Shard       base.ShardID `cbor:"7,keyasint,omitempty"` // that holds the topic's metadata
+	ShardLeader base.NodeID  `cbor:"8,keyasint,omitempty"` // whom to ask about the topic next time
 }
 
 // RangeRoute is one range of a TopicRoute.
@@ -60,6 +63,7 @@ type NodeAddress struct {
 type LocateRequest struct {
 	Ref    base.RangeRef `cbor:"1,keyasint"`
 	Offset int64         `cbor:"2,keyasint,omitempty"`
+	Name   string        `cbor:"3,keyasint,omitempty"` // of the topic, where the asker knows it: spares a search
 }
 
 // LocateResponse answers it.

@@ -1,0 +1,224 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/routing"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// kindGather asks a node about all the shards that it leads in one message: what the cluster's lists and sums are made of.
+const kindGather = peer.Control + 13
+
+// gatherRequest is about some shards; one of the questions is set.
+type gatherRequest struct {
+	Shards   []base.ShardID          `cbor:"1,keyasint"`
+	BudgetMs uint32                  `cbor:"2,keyasint,omitempty"`
+	Find     base.TopicID            `cbor:"3,keyasint,omitzero"` // which of them holds this topic?
+	List     *wire.ListTopicsRequest `cbor:"4,keyasint,omitempty"`
+	Sums     bool                    `cbor:"5,keyasint,omitempty"`
+}
+
+// gatherAnswer answers for the shards that the node leads.
+type gatherAnswer struct {
+	Answered []base.ShardID      `cbor:"1,keyasint,omitempty"`
+	Leaders  []shardClaim        `cbor:"2,keyasint,omitempty"` // of the others, as far as the node knows
+	Found    *base.ShardID       `cbor:"3,keyasint,omitempty"`
+	Topics   []wire.TopicSummary `cbor:"4,keyasint,omitempty"` // by name, of all the shards answered for
+	More     bool                `cbor:"5,keyasint,omitempty"` // there are some behind the last of them
+	Sums     []shardSum          `cbor:"6,keyasint,omitempty"`
+}
+
+type shardClaim struct {
+	Shard  base.ShardID `cbor:"1,keyasint"`
+	Leader base.NodeID  `cbor:"2,keyasint"`
+	Term   uint64       `cbor:"3,keyasint"`
+}
+
+func (a *gatherAnswer) told() routing.Told {
+	t := routing.Told{Answered: a.Answered, Claims: make(map[base.ShardID]routing.Claim, len(a.Leaders))}
+	for _, c := range a.Leaders {
+		t.Claims[c.Shard] = routing.Claim{Leader: c.Leader, Term: c.Term}
+	}
+	return t
+}
+
+var (
+	gatherEncoding = mustMode(cbor.CoreDetEncOptions().EncMode())
+	gatherDecoding = mustMode(cbor.DecOptions{
+		DupMapKey: cbor.DupMapKeyEnforcedAPF, MaxArrayElements: 1 << 16, MaxMapPairs: 1 << 16, MaxNestedLevels: 16,
+		IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden, ExtraReturnErrors: cbor.ExtraDecErrorNone,
+	}.DecMode())
+)
+
+func mustMode[M any](mode M, err error) M {
+	if err != nil {
+		panic(err) // options are constants of this file
+	}
+	return mode
+}
+
+const (
+	gatherWorkers = 4 // they read from memory, and wait for a majority to confirm that this node leads
+	gatherQueue   = 256
+	gatherViews   = 16 // shards read side by side
+	gatherWithin  = 3 * time.Second
+)
+
+// gather puts one question to the leaders of all shards and hands each answer over, one at a time. It returns the shards
+// nobody answered for within a part of ctx's time.
+func (s *Server) gather(ctx context.Context, question gatherRequest, take func(gatherAnswer)) (missing []base.ShardID) {
+	within := gatherWithin
+	if deadline, has := ctx.Deadline(); has {
+		within = min(within, time.Until(deadline)/2)
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var mu sync.Mutex
+	return s.router.Scatter(ctx, s.allShards(), func(ctx context.Context, node base.NodeID, shards []base.ShardID) (routing.Told, error) {
+		q := question
+		q.Shards = shards
+		a, err := s.askGather(ctx, node, q)
+		if err != nil {
+			return routing.Told{}, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		take(a)
+		return a.told(), nil
+	})
+}
+
+func (s *Server) askGather(ctx context.Context, node base.NodeID, q gatherRequest) (a gatherAnswer, err error) {
+	if node == s.id.Node {
+		return s.gatherHere(ctx, q), nil
+	}
+	if deadline, has := ctx.Deadline(); has {
+		q.BudgetMs = uint32(max(time.Until(deadline).Milliseconds(), 1))
+	}
+	msg, err := gatherEncoding.Marshal(q)
+	if err != nil {
+		return a, base.Wrap(base.CodeInternal, "gather", err)
+	}
+	b, err := routedPeers{s}.Call(ctx, node, kindGather, msg)
+	if err != nil {
+		return a, err
+	}
+	if err := gatherDecoding.Unmarshal(b, &a); err != nil {
+		return a, base.Errorf(base.CodeCorruptFrame, "gather", "%w", err)
+	}
+	return a, nil
+}
+
+// receiveGather is the handler of kindGather. Its workers never wait for another node's workers.
+func (s *Server) receiveGather(ctx context.Context, r *peer.Request) {
+	var q gatherRequest
+	if err := gatherDecoding.Unmarshal(r.Body, &q); err != nil {
+		r.Fail(base.Errorf(base.CodeCorruptFrame, "gather", "%w", err))
+		return
+	}
+	err := s.gatherPool.run(func() {
+		within := gatherWithin
+		if q.BudgetMs > 0 {
+			within = min(within, time.Duration(q.BudgetMs)*time.Millisecond)
+		}
+		ctx, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		a, err := s.gatherSafely(ctx, q)
+		if err != nil {
+			r.Fail(err)
+			return
+		}
+		b, err := gatherEncoding.Marshal(a)
+		if err != nil {
+			r.Fail(base.Wrap(base.CodeInternal, "gather", err))
+			return
+		}
+		r.Reply(b)
+	})
+	if err != nil {
+		r.Fail(err)
+	}
+}
+
+func (s *Server) gatherSafely(ctx context.Context, q gatherRequest) (a gatherAnswer, err error) {
+	defer s.surviveServing(wire.KindListTopics, &err)
+	return s.gatherHere(ctx, q), nil
+}
+
+// gatherHere answers from the shards that this node leads, each read freshly.
+func (s *Server) gatherHere(ctx context.Context, q gatherRequest) gatherAnswer {
+	var (
+		a      gatherAnswer
+		mu     sync.Mutex
+		wg     sync.WaitGroup
+		places = make(chan struct{}, gatherViews)
+		part   = s.partOf(q)
+	)
+	for _, shard := range q.Shards {
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			add, err := part(ctx, shard)
+			leader, term := s.host.Leader(shard)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				a.Answered = append(a.Answered, shard)
+				add(&a)
+			case leader != "" && leader != s.id.Node:
+				a.Leaders = append(a.Leaders, shardClaim{Shard: shard, Leader: leader, Term: term})
+			}
+		})
+	}
+	wg.Wait()
+	if q.List != nil {
+		a.Topics, a.More = firstTopics(a.Topics, q.List.Limit, a.More)
+	}
+	return a
+}
+
+// partOf is the question as one shard answers it: what to add to the answer, or why the shard cannot tell.
+func (s *Server) partOf(q gatherRequest) func(context.Context, base.ShardID) (func(*gatherAnswer), error) {
+	switch {
+	case q.List != nil:
+		return func(ctx context.Context, shard base.ShardID) (func(*gatherAnswer), error) {
+			topics, more, err := s.listShard(ctx, shard, *q.List)
+			return func(a *gatherAnswer) { a.Topics, a.More = append(a.Topics, topics...), a.More || more }, err
+		}
+	case q.Sums:
+		return func(ctx context.Context, shard base.ShardID) (func(*gatherAnswer), error) {
+			sum, err := s.sumShard(ctx, shard)
+			return func(a *gatherAnswer) { a.Sums = append(a.Sums, sum) }, err
+		}
+	}
+	return func(ctx context.Context, shard base.ShardID) (func(*gatherAnswer), error) {
+		has := false
+		err := s.host.View(ctx, shard, func(st *meta.State) error {
+			has = st.Topic(q.Find) != nil
+			return nil
+		})
+		return func(a *gatherAnswer) {
+			if has {
+				a.Found = &shard
+			}
+		}, err
+	}
+}
+
+// allShards lists the shards of the cluster, hosted here or not.
+func (s *Server) allShards() []base.ShardID {
+	list := make([]base.ShardID, s.host.Shards())
+	for i := range list {
+		list[i] = base.ShardID{Root: uint16(i)}
+	}
+	return list
+}

@@ -1,0 +1,91 @@
+package server
+
+import (
+	"context"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/keyspace"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/planner"
+	"github.com/eastguard/eastguard/internal/topology"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// shardSum is a shard in figures, as its leader has it: what status and health of the cluster are made of, so that
+// neither carries topics from node to node.
+type shardSum struct {
+	Status   wire.ShardStatus `cbor:"1,keyasint"`
+	Topics   int              `cbor:"2,keyasint,omitempty"`
+	Ranges   int              `cbor:"3,keyasint,omitempty"` // active ones
+	Segments int              `cbor:"4,keyasint,omitempty"`
+	Records  int64            `cbor:"5,keyasint,omitempty"`
+	Bytes    int64            `cbor:"6,keyasint,omitempty"`
+	Under    int              `cbor:"7,keyasint,omitempty"`  // segments with fewer replicas than their topic's factor
+	Short    int              `cbor:"8,keyasint,omitempty"`  // segments that lack a living copy of those this version makes
+	Holes    int              `cbor:"9,keyasint,omitempty"`  // topics whose active ranges do not tile the key space
+	Hole     string           `cbor:"10,keyasint,omitempty"` // one of them, and what is wrong with it
+}
+
+// sumShard adds up a shard that this node leads. The sums are made outside the view: topics are immutable.
+func (s *Server) sumShard(ctx context.Context, shard base.ShardID) (shardSum, error) {
+	var topics []*meta.Topic
+	err := s.host.View(ctx, shard, func(st *meta.State) error {
+		topics = make([]*meta.Topic, 0, st.Len())
+		for t := range st.All() {
+			topics = append(topics, t)
+		}
+		return nil
+	})
+	if err != nil {
+		return shardSum{}, err
+	}
+	sum := shardSum{Status: s.ledStatus(shard), Topics: len(topics)}
+	alive := livingDisks(s.view())
+	for _, t := range topics {
+		s.addTopic(&sum, t, alive)
+	}
+	return sum, nil
+}
+
+func (s *Server) addTopic(sum *shardSum, t *meta.Topic, alive map[base.Replica]bool) {
+	var spans []keyspace.Span
+	for _, r := range t.Ranges {
+		if r.State == base.StateActive {
+			sum.Ranges++
+			spans = append(spans, r.Span)
+		}
+		for _, seg := range r.Segments {
+			_, records, bytes := s.extent(seg)
+			sum.Segments++
+			sum.Records += records
+			sum.Bytes += bytes
+			if len(seg.Replicas) < t.Config.ReplicationFactor {
+				sum.Under++
+			}
+			copies := 0
+			for _, rep := range seg.Replicas {
+				if alive[rep] {
+					copies++
+				}
+			}
+			if copies < planner.Copies(t.Config.ReplicationFactor) {
+				sum.Short++
+			}
+		}
+	}
+	if err := keyspace.CheckCover(spans); err != nil {
+		sum.Holes++
+		sum.Hole = t.Name + ": " + err.Error()
+	}
+}
+
+// livingDisks are the places where a copy counts: nodes that are alive, each with the disk it has now.
+func livingDisks(view topology.View) map[base.Replica]bool {
+	alive := make(map[base.Replica]bool, len(view.Nodes))
+	for i := range view.Nodes {
+		if n := &view.Nodes[i]; n.Liveness == topology.Alive {
+			alive[base.Replica{Node: n.ID, Disk: n.Disk}] = true
+		}
+	}
+	return alive
+}
