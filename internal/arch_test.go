@@ -26,7 +26,7 @@ const module = "github.com/eastguard/eastguard/"
 var layers = [][]string{
 	0: {"internal/base", "internal/keyspace", "internal/header", "internal/vfs", "internal/invariant", "internal/task"},
 	1: {"internal/ring", "internal/record", "internal/wire", "internal/config", "internal/term", "internal/telemetry"},
-	2: {"internal/meta", "internal/replica", "internal/rangestate", "internal/topology", "internal/group", "internal/wal", "internal/segment", "internal/mux"},
+	2: {"internal/meta", "internal/replica", "internal/rangestate", "internal/topology", "internal/group", "internal/pledge", "internal/wal", "internal/segment", "internal/mux"},
 	3: {"internal/planner", "internal/peer", "internal/store"},
 	4: {"internal/gossip", "internal/shard", "internal/dataplane", "internal/coord", "internal/routing"},
 	5: {"sdk"},
@@ -43,7 +43,7 @@ var tools = []string{"scripts"}
 // pure packages are functions of their arguments: no goroutine, channel, lock, clock, logger, file or socket.
 var pure = []string{
 	"internal/meta", "internal/replica", "internal/rangestate", "internal/topology", "internal/group",
-	"internal/planner", "internal/keyspace", "internal/header", "internal/ring",
+	"internal/pledge", "internal/planner", "internal/keyspace", "internal/header", "internal/ring",
 }
 
 // impure imports, and what a pure package does instead.

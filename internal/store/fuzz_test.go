@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/pledge"
 )
 
 func emptyStore() *Store {
@@ -93,6 +94,8 @@ func FuzzRecords(f *testing.F) {
 
 func FuzzIdentity(f *testing.F) {
 	id := Identity{Node: "n1", Disk: base.DiskID{1}, Meta: base.UUID{2}, Boot: 3, FormatVersion: FormatVersion}
+	f.Add(id.encode())
+	id.Pledge = pledge.Pledge{Minter: pledge.Founder{Node: "n2", Disk: base.DiskID{9}, Addr: "[::1]:2922"}, Founders: []string{"10.0.0.1:1", "[::1]:2922"}}
 	f.Add(id.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		id, err := parseIdentity(b)

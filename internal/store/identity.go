@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/pledge"
 	"github.com/eastguard/eastguard/internal/vfs"
 )
 
@@ -28,6 +29,7 @@ type Identity struct {
 	Meta          base.UUID
 	Boot          uint64 // starts of this node, this one included
 	FormatVersion uint32
+	Pledge        pledge.Pledge // to found a cluster with others; zero = none was made
 }
 
 // IdentityRequest is what the configuration wants the identity to be.
@@ -302,6 +304,17 @@ func (id *Identity) SetCluster(fsys vfs.FS, dataDir string, cluster base.Cluster
 	}
 	next := *id
 	next.Cluster = cluster
+	if err := next.write(fsys, dataDir); err != nil {
+		return err
+	}
+	*id = next
+	return nil
+}
+
+// SetPledge notes, durably, whom the node has pledged to.
+func (id *Identity) SetPledge(fsys vfs.FS, dataDir string, p pledge.Pledge) error {
+	next := *id
+	next.Pledge = p
 	if err := next.write(fsys, dataDir); err != nil {
 		return err
 	}

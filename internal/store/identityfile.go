@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"path/filepath"
+	"strings"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/pledge"
 	"github.com/eastguard/eastguard/internal/vfs"
 )
 
@@ -26,8 +28,16 @@ cluster %s
 boot %d
 `
 
+// pledgeFormat follows when the node has pledged: the minter's node, disk and address, and the founders.
+const pledgeFormat = `pledge %s %s %s
+founders %s
+`
+
 func (id *Identity) encode() []byte {
 	b := fmt.Appendf(nil, identityFormat, id.FormatVersion, id.Node, id.Disk, id.Meta, id.Cluster, id.Boot)
+	if p := id.Pledge; !p.IsZero() {
+		b = fmt.Appendf(b, pledgeFormat, p.Minter.Node, p.Minter.Disk, p.Minter.Addr, strings.Join(p.Founders, ","))
+	}
 	return fmt.Appendf(b, "crc32c %08x\n", crc32.Checksum(b, castagnoli))
 }
 
@@ -53,10 +63,28 @@ func parseIdentity(b []byte) (*Identity, error) {
 			return nil, base.Errorf(base.CodeCorruptData, opIdentity, "it is damaged: %w", err)
 		}
 	}
+	if i := bytes.Index(b, []byte("\npledge ")); i >= 0 {
+		id.Pledge = parsePledge(string(b[i+1:])) // what it does not understand shows below
+	}
 	if !bytes.Equal(id.encode(), b) || id.Node.Check() != nil || id.Disk.IsZero() || id.Meta.IsZero() {
 		return nil, base.Errorf(base.CodeCorruptData, opIdentity, "its checksum does not match")
 	}
 	return id, nil
+}
+
+// parsePledge reads what stands from the line of the pledge on.
+func parsePledge(text string) pledge.Pledge {
+	var p pledge.Pledge
+	var node, disk, founders string
+	if _, err := fmt.Sscanf(text, pledgeFormat, &node, &disk, &p.Minter.Addr, &founders); err != nil {
+		return pledge.Pledge{}
+	}
+	id, err := base.ParseUUID(disk)
+	if err != nil || base.NodeID(node).Check() != nil {
+		return pledge.Pledge{}
+	}
+	p.Minter.Node, p.Minter.Disk, p.Founders = base.NodeID(node), id, strings.Split(founders, ",")
+	return p
 }
 
 // sealed reports whether the last line is the checksum of the lines before it.
