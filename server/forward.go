@@ -130,6 +130,12 @@ func (s *Server) openRouter(context.Context) error {
 	return nil
 }
 
+// registerRouting takes the messages by which nodes pass requests on to each other. It comes before p.Start.
+func (s *Server) registerRouting(p *peer.Host) {
+	p.Register(routing.KindForward, s.router.Receive)
+	p.Register(kindGather, s.receiveGather)
+}
+
 // prepareForwarded reads a request that another node sent on.
 func (s *Server) prepareForwarded(kind wire.Kind, message []byte, shard base.ShardID) (routing.Request, error) {
 	prepare, ok := s.routes[kind]
