@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
-	"github.com/eastguard/eastguard/internal/dataplane"
 	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/mux"
 	"github.com/eastguard/eastguard/internal/shard"
@@ -203,20 +202,6 @@ func (s *Server) found(ctx context.Context) error {
 	}
 	s.deps.Logger.Info("cluster founded", "cluster", cluster.String(), "shards", s.host.Shards())
 	return nil
-}
-
-func (s *Server) startPlane(ctx context.Context) error {
-	s.plane = dataplane.New(dataplane.Options{
-		Node: s.id.Node, Disk: s.id.Disk, Boot: s.id.Boot, Log: s.store,
-		RequestRoll:    s.requestRoll,
-		MaxBatchBytes:  int(s.maxBatchBytes()),
-		ReplicaTimeout: s.cfg.ReplicaTimeout(),
-		SegmentIdle:    s.cfg.SegmentIdle(),
-		Logger:         s.deps.Logger, Metrics: s.registry, OnFatal: s.fail, OnRoll: s.onRoll,
-	})
-	// Before the store, which calls the plane back; after the coordinators, which give it orders.
-	s.undo.Push("data plane", s.plane.Close)
-	return s.plane.Start(ctx)
 }
 
 // serve opens the doors.

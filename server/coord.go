@@ -12,9 +12,35 @@ import (
 // The coordinators need the data plane, and the shards they coordinate lead before there is one: who leads is
 // remembered until then.
 
+// startPlane makes the node ready to be told what to lead.
+func (s *Server) startPlane(ctx context.Context) error {
+	s.plane = dataplane.New(dataplane.Options{
+		Node: s.id.Node, Disk: s.id.Disk, Boot: s.id.Boot, Log: s.store,
+		RequestRoll: s.requestRoll, LoadState: s.loadState,
+		MaxBatchBytes:  int(s.maxBatchBytes()),
+		ReplicaTimeout: s.cfg.ReplicaTimeout(),
+		SegmentIdle:    s.cfg.SegmentIdle(),
+		Logger:         s.deps.Logger, Metrics: s.registry, OnFatal: s.fail, OnRoll: s.onRoll,
+	})
+	// Before the store, which calls the plane back; after the coordinators, which give it orders.
+	s.undo.Push("data plane", s.plane.Close)
+	if err := s.plane.Start(ctx); err != nil {
+		return err
+	}
+	s.orders.plane.Store(s.plane)
+	return nil
+}
+
+// viewChanged tells the coordinators that nodes have come, gone or started anew.
+func (s *Server) viewChanged() {
+	if c := s.coord.Load(); c != nil {
+		c.ViewChanged()
+	}
+}
+
 func (s *Server) startCoord(context.Context) error {
 	c := coord.New(coord.Options{
-		Shards: s.host, Nodes: localNodes{s.plane, s.id.Node}, View: s.view,
+		Shards: s.host, Nodes: nodes{s}, View: s.view,
 		Limits: meta.Limits{SegmentBytes: s.cfg.SegmentSizeLimitBytes, SegmentAgeMs: s.cfg.MaxSegmentAge().Milliseconds()},
 		Logger: s.deps.Logger,
 	})
@@ -42,43 +68,4 @@ func (s *Server) onLead(shard base.ShardID, leading bool, term uint64) {
 	if c := s.coord.Load(); c != nil {
 		c.Lead(shard, leading)
 	}
-}
-
-// requestRoll asks the range's coordinator, which in a cluster of one node is here.
-func (s *Server) requestRoll(ctx context.Context, r dataplane.RollRequest) (meta.Assignment, error) {
-	c := s.coord.Load()
-	if c == nil {
-		return meta.Assignment{}, base.Errorf(base.CodeNoLeader, "roll segment", "the coordinators have not started yet")
-	}
-	return c.RequestRoll(ctx, coord.RollRequest{
-		Ref: r.Ref, Segment: r.Segment, Epoch: r.Epoch, End: r.End, Cause: r.Cause,
-		Bytes: r.Bytes, LastAppendMs: r.LastAppendMs, FrozenMs: r.FrozenMs,
-	})
-}
-
-// localNodes carries the coordinators' orders to the one node there is.
-type localNodes struct {
-	plane *dataplane.Plane
-	self  base.NodeID
-}
-
-func (n localNodes) Tell(ctx context.Context, node base.NodeID, orders meta.Orders) ([]meta.Confirmation, error) {
-	if err := n.check(node); err != nil {
-		return nil, err
-	}
-	return n.plane.Tell(ctx, orders)
-}
-
-func (n localNodes) Fence(ctx context.Context, node base.NodeID, requests []meta.FenceRequest) ([]meta.FenceAnswer, error) {
-	if err := n.check(node); err != nil {
-		return nil, err
-	}
-	return n.plane.Fence(ctx, requests)
-}
-
-func (n localNodes) check(node base.NodeID) error {
-	if node != n.self {
-		return base.Errorf(base.CodeUnreachable, "tell node", "node %s is not known here", node)
-	}
-	return nil
 }

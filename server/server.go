@@ -49,6 +49,7 @@ type Server struct {
 	router *routing.Router // to the leaders of shards
 	routes map[wire.Kind]preparer
 	topics topicIndex
+	orders orderDesk // what other nodes ask of this one's coordinators and data plane
 
 	nodes struct {
 		sync.Mutex

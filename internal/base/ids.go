@@ -1,6 +1,8 @@
 package base
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -117,6 +119,11 @@ type RangeRef struct {
 
 // String prints the pair for logs.
 func (r RangeRef) String() string { return r.Topic.String() + "/" + r.Range.String() }
+
+// Compare orders ranges by topic, then by number: -1, 0 or 1.
+func (r RangeRef) Compare(o RangeRef) int {
+	return cmp.Or(bytes.Compare(r.Topic[:], o.Topic[:]), cmp.Compare(r.Range, o.Range))
+}
 
 // Epoch is the topic's counter of opened segments. It fences appends and is the batch header's leader epoch.
 type Epoch int32

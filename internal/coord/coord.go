@@ -14,16 +14,23 @@ import (
 )
 
 // Shards is where commands go and committed state comes from: *shard.Host.
+//
+// What a coordinator reads may be old, for nothing it does rests on its being new: whatever it reads was committed,
+// orders carry versions, and a command that names what is not active any more changes nothing. So its reads cost no
+// round of messages.
 type Shards interface {
 	Propose(ctx context.Context, shard base.ShardID, cmd meta.Command) (meta.Result, error)
-	View(ctx context.Context, shard base.ShardID, fn func(*meta.State) error) error
+	ViewStale(shard base.ShardID, fn func(*meta.State) error) error
 }
 
 // Nodes carries orders to nodes, this one included, and their answers back: to dataplane.Plane, or over the network.
-// Both may return fewer answers than were asked for; the rest is asked again.
+// Tell and Fence may return fewer answers than were asked for; the rest is asked again. Orders are for one disk of a
+// node: where the node has another one, Tell fails with CodeNotReplica, which means that the named disk is no more, and
+// Fence answers meta.NotMine.
 type Nodes interface {
-	Tell(ctx context.Context, node base.NodeID, orders meta.Orders) ([]meta.Confirmation, error)
-	Fence(ctx context.Context, node base.NodeID, requests []meta.FenceRequest) ([]meta.FenceAnswer, error)
+	Tell(ctx context.Context, to base.Replica, orders meta.Orders) ([]meta.Confirmation, error)
+	Fence(ctx context.Context, to base.Replica, requests []meta.FenceRequest) ([]meta.FenceAnswer, error)
+	Inventory(ctx context.Context, node base.NodeID, from base.RangeRef, limit int) (meta.Inventory, error)
 }
 
 // Options say whom a Coord works with. Zero values get the defaults named here.
@@ -70,6 +77,7 @@ type Coord struct {
 	closed bool
 	loops  map[base.ShardID]*loop
 	homes  map[base.TopicID]base.ShardID // of the topics of led shards
+	census census
 }
 
 // New makes a Coord that leads nothing yet.
@@ -133,6 +141,16 @@ func (c *Coord) Applied(shard base.ShardID, events []meta.Event) {
 	c.mu.Unlock()
 	if l != nil {
 		l.inbox.note(events)
+	}
+}
+
+// ViewChanged says that what is known of the nodes may have changed: one has come back, perhaps after a restart, and is
+// to be told again what it holds. It does not block.
+func (c *Coord) ViewChanged() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.loops {
+		l.inbox.deliver(func(in *letters) { in.nodes = true })
 	}
 }
 

@@ -223,7 +223,7 @@ func TestADeletedTopicsTombstoneGoesWhenItsNodesHaveConfirmed(t *testing.T) {
 		_, err := w.Propose(t.Context(), base.RootShard, meta.Command{DeleteTopic: &meta.DeleteTopic{Name: "orders"}})
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
-		require.NoError(t, w.View(t.Context(), base.RootShard, func(s *meta.State) error {
+		require.NoError(t, w.ViewStale(base.RootShard, func(s *meta.State) error {
 			require.NotNil(t, s.Tombstone(topic.ID))
 			return nil
 		}))
@@ -231,7 +231,7 @@ func TestADeletedTopicsTombstoneGoesWhenItsNodesHaveConfirmed(t *testing.T) {
 		w.node.fail = nil
 		w.node.mu.Unlock()
 		time.Sleep(10 * time.Second)
-		require.NoError(t, w.View(t.Context(), base.RootShard, func(s *meta.State) error {
+		require.NoError(t, w.ViewStale(base.RootShard, func(s *meta.State) error {
 			require.Nil(t, s.Tombstone(topic.ID))
 			return nil
 		}))

@@ -32,7 +32,8 @@ type world struct {
 	refuse error // Propose and View fail with it
 	view   topology.View
 	views  int
-	node   *fakeNode
+	node   *fakeNode // n1's
+	nodes  map[base.NodeID]*fakeNode
 	made   int
 }
 
@@ -50,19 +51,71 @@ type fakeNode struct {
 	fail     error
 	slow     time.Duration
 	refuse   map[base.SegmentID]bool
+	lost     map[base.SegmentID]bool // segments for which nobody is found who knows the range's state
+	replica  base.Replica
+	stock    []meta.Held
+	counts   int
+}
+
+func newFakeNode(r base.Replica) *fakeNode {
+	return &fakeNode{
+		held: map[base.SegmentID]meta.Assignment{}, trims: map[base.RangeRef]int64{}, deleted: map[base.TopicID]bool{},
+		previous: map[base.SegmentID]int64{}, fenced: map[base.SegmentID]bool{}, refuse: map[base.SegmentID]bool{},
+		lost: map[base.SegmentID]bool{}, replica: r,
+	}
 }
 
 func newWorld(t testing.TB) *world {
 	w := &world{
 		t: t, self: base.Replica{Node: "n1", Disk: base.DiskID{1}}, state: meta.New(base.RootShard, 1),
-		node: &fakeNode{
-			held: map[base.SegmentID]meta.Assignment{}, trims: map[base.RangeRef]int64{}, deleted: map[base.TopicID]bool{},
-			previous: map[base.SegmentID]int64{}, fenced: map[base.SegmentID]bool{}, refuse: map[base.SegmentID]bool{},
-		},
+		nodes: map[base.NodeID]*fakeNode{},
 	}
-	w.view = topology.Reduce(w.view, topology.Event{Seen: &topology.Seen{ID: "n1", Disk: w.self.Disk, Boot: 1, Admitted: true}})
+	w.node = newFakeNode(w.self)
+	w.nodes["n1"] = w.node
+	w.see("n1", w.self.Disk, 1)
 	w.coord = w.newCoord()
 	return w
+}
+
+// see makes the view know a start of a node.
+func (w *world) see(id base.NodeID, disk base.DiskID, boot uint64) {
+	w.mu.Lock()
+	w.view = topology.Reduce(w.view, topology.Event{Seen: &topology.Seen{ID: id, Disk: disk, Boot: boot, Admitted: true}})
+	w.mu.Unlock()
+	if w.coord != nil {
+		w.coord.ViewChanged()
+	}
+}
+
+// join adds a node.
+func (w *world) join(id base.NodeID) *fakeNode {
+	r := base.Replica{Node: id, Disk: base.DiskID{id[1]}}
+	n := newFakeNode(r)
+	w.mu.Lock()
+	w.nodes[id] = n
+	w.mu.Unlock()
+	w.see(id, r.Disk, 1)
+	return n
+}
+
+// restart lets a node start again: it holds what it held, and leads nothing of it.
+func (w *world) restart(id base.NodeID, boot uint64) {
+	n := w.nodeOf(id)
+	n.mu.Lock()
+	for seg, a := range n.held {
+		if a.State == base.StateActive {
+			n.previous[seg] = max(a.Base, n.previous[seg])
+			delete(n.held, seg)
+		}
+	}
+	n.mu.Unlock()
+	w.see(id, n.replica.Disk, boot)
+}
+
+func (w *world) nodeOf(id base.NodeID) *fakeNode {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.nodes[id]
 }
 
 func (w *world) newCoord() *Coord {
@@ -100,7 +153,7 @@ func (w *world) Propose(_ context.Context, shard base.ShardID, cmd meta.Command)
 	return r, nil
 }
 
-func (w *world) View(_ context.Context, _ base.ShardID, fn func(*meta.State) error) error {
+func (w *world) ViewStale(_ base.ShardID, fn func(*meta.State) error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.views++
@@ -110,11 +163,14 @@ func (w *world) View(_ context.Context, _ base.ShardID, fn func(*meta.State) err
 	return fn(w.state)
 }
 
-func (w *world) Tell(ctx context.Context, node base.NodeID, orders meta.Orders) ([]meta.Confirmation, error) {
-	if node != w.self.Node {
-		return nil, base.Errorf(base.CodeUnreachable, "tell", "node %s is not there", node)
+func (w *world) Tell(ctx context.Context, to base.Replica, orders meta.Orders) ([]meta.Confirmation, error) {
+	n := w.nodeOf(to.Node)
+	switch {
+	case n == nil:
+		return nil, base.Errorf(base.CodeUnreachable, "tell", "node %s is not there", to.Node)
+	case n.replica != to:
+		return nil, base.Errorf(base.CodeNotReplica, "tell", "node %s has another disk", to.Node)
 	}
-	n := w.node
 	n.mu.Lock()
 	slow := n.slow
 	n.mu.Unlock()
@@ -154,6 +210,10 @@ func (n *fakeNode) assign(a meta.Assignment) meta.Confirmation {
 		c.Status, c.Message = meta.StatusFailed, "not now"
 		return c
 	}
+	if n.lost[a.Segment] {
+		c.Status = meta.StatusStateless
+		return c
+	}
 	if end, ok := n.previous[a.Segment]; ok && a.State == base.StateActive {
 		c.Status, c.Empty = meta.StatusFenced, end == a.Base
 		return c
@@ -164,11 +224,11 @@ func (n *fakeNode) assign(a meta.Assignment) meta.Confirmation {
 	return c
 }
 
-func (w *world) Fence(_ context.Context, node base.NodeID, requests []meta.FenceRequest) ([]meta.FenceAnswer, error) {
-	if node != w.self.Node {
-		return nil, base.Errorf(base.CodeUnreachable, "fence", "node %s is not there", node)
+func (w *world) Fence(_ context.Context, to base.Replica, requests []meta.FenceRequest) ([]meta.FenceAnswer, error) {
+	n := w.nodeOf(to.Node)
+	if n == nil {
+		return nil, base.Errorf(base.CodeUnreachable, "fence", "node %s is not there", to.Node)
 	}
-	n := w.node
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var answers []meta.FenceAnswer
@@ -178,9 +238,33 @@ func (w *world) Fence(_ context.Context, node base.NodeID, requests []meta.Fence
 			end = r.Base
 		}
 		n.fenced[r.Segment] = true
-		answers = append(answers, meta.FenceAnswer{Segment: r.Segment, Replica: w.self, Kind: meta.Extent, End: end, Bytes: 10 * end, LastAppendMs: 1})
+		answers = append(answers, meta.FenceAnswer{
+			Segment: r.Segment, Replica: n.replica, Kind: meta.Extent, End: end, Bytes: 10 * end, LastAppendMs: 1, Unlisted: n.lost[r.Segment],
+		})
 	}
 	return answers, nil
+}
+
+// Inventory gives out one range a page.
+func (w *world) Inventory(_ context.Context, node base.NodeID, from base.RangeRef, _ int) (meta.Inventory, error) {
+	n := w.nodeOf(node)
+	if n == nil {
+		return meta.Inventory{}, base.Errorf(base.CodeUnreachable, "count", "node %s is not there", node)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.counts++
+	page := meta.Inventory{Disk: n.replica.Disk}
+	for i, h := range n.stock {
+		if h.Ref == from || from == (base.RangeRef{}) {
+			page.Ranges = []meta.Held{h}
+			if i+1 < len(n.stock) {
+				page.Next, page.More = n.stock[i+1].Ref, true
+			}
+			break
+		}
+	}
+	return page, nil
 }
 
 func (w *world) lead() { w.coord.Lead(base.RootShard, true) }

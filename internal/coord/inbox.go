@@ -33,7 +33,9 @@ type letters struct {
 	asks     []*ask
 	told     []told
 	fenced   []fenced
-	rescan   bool // the state was replaced as a whole
+	held     []held // what nodes have, by range
+	nodes    bool   // what is known of the nodes may have changed
+	rescan   bool   // the state was replaced as a whole
 }
 
 // ask is one caller of RequestRoll.

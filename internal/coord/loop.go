@@ -21,7 +21,8 @@ type loop struct {
 	cancel context.CancelCauseFunc
 	inbox  *inbox
 
-	outboxes map[base.NodeID]*outbox
+	outboxes map[base.Replica]*outbox
+	known    map[base.NodeID]life    // the nodes, as they were when the loop looked last
 	unopened map[base.SegmentID]bool // active segments that no replica has confirmed yet
 	agenda   agenda
 	recover  recoveries
@@ -32,8 +33,8 @@ type loop struct {
 
 func newLoop(c *Coord, shard base.ShardID) *loop {
 	l := &loop{
-		coord: c, shard: shard, outboxes: make(map[base.NodeID]*outbox), unopened: make(map[base.SegmentID]bool),
-		asks: make(map[base.SegmentID][]*ask), agenda: newAgenda(),
+		coord: c, shard: shard, outboxes: make(map[base.Replica]*outbox), unopened: make(map[base.SegmentID]bool),
+		asks: make(map[base.SegmentID][]*ask), agenda: newAgenda(), known: make(map[base.NodeID]life),
 	}
 	l.ctx, l.cancel = context.WithCancelCause(c.ctx)
 	l.inbox = newInbox(l.ctx)
@@ -106,18 +107,25 @@ func (l *loop) observe(in letters, now time.Time) {
 			l.recover.want(a.req, now)
 		}
 	}
-	if !in.rescan && len(in.segments)+len(in.trims)+len(in.deletes)+len(in.topics)+len(in.touched) == 0 {
+	var returned []base.NodeID
+	if in.nodes || in.rescan {
+		returned = l.lookAtNodes(l.coord.o.View())
+	}
+	if !in.rescan && len(in.segments)+len(in.trims)+len(in.deletes)+len(in.topics)+len(in.touched)+len(in.held)+len(returned) == 0 {
 		return
 	}
 	var topics []base.TopicID
 	err := l.view(func(s *meta.State) error {
+		l.compare(s, in.held)
 		if in.rescan {
 			topics = l.scan(s)
 			return nil
 		}
 		l.changed(s, in)
+		l.remind(s, returned)
 		return nil
 	})
+	l.coord.count(returned)
 	if err != nil {
 		// The letters are lost with the leadership, or else are read out of the whole state again.
 		l.inbox.deliver(func(b *letters) { b.rescan = true })
@@ -171,6 +179,10 @@ func (l *loop) changed(s *meta.State, in letters) {
 		}
 	}
 	for ref, holders := range in.trims {
+		// The range's leader too, which answers where the range begins.
+		if t := s.Topic(ref.Topic); t != nil && t.Range(ref.Range) != nil && t.Range(ref.Range).Active() != nil {
+			holders = union(holders, t.Range(ref.Range).Active().Replicas)
+		}
 		l.fileTrim(ref, holders, urgent)
 	}
 	for id := range in.touched {
@@ -369,9 +381,7 @@ func (l *loop) forget(now time.Time) {
 }
 
 func (l *loop) view(fn func(*meta.State) error) error {
-	ctx, cancel := context.WithTimeout(l.ctx, l.coord.o.ProposeTimeout)
-	defer cancel()
-	err := l.coord.o.Shards.View(ctx, l.shard, fn)
+	err := l.coord.o.Shards.ViewStale(l.shard, fn)
 	if err != nil && !errors.Is(err, context.Canceled) && l.ctx.Err() == nil {
 		l.coord.o.Logger.Warn("coordinator cannot read its shard", "shard", l.shard.String(), "error", err)
 	}

@@ -57,6 +57,23 @@ func (rs *recoveries) found(a *meta.Assignment, empty bool, now time.Time) {
 	}}
 }
 
+// stateless files a segment that its leader cannot open, since it reaches nobody who knows what the range remembers: the
+// successor goes to one of those who do.
+func (rs *recoveries) stateless(a *meta.Assignment, now time.Time) {
+	if rs.all[a.Segment] == nil {
+		rs.all[a.Segment] = &recovery{Recovery: planner.Recovery{
+			Ref: a.Ref, Segment: a.Segment, Epoch: a.Epoch, Cause: base.CauseRecovery, SinceMs: now.UnixMilli(), On: a.From.Replicas,
+		}}
+	}
+}
+
+// opened drops the recovery of a segment that could be opened after all.
+func (rs *recoveries) opened(seg base.SegmentID) {
+	if r := rs.all[seg]; r != nil && len(r.On) > 0 && r.state == toFence {
+		delete(rs.all, seg)
+	}
+}
+
 // want files a segment that somebody waits for.
 func (rs *recoveries) want(req RollRequest, now time.Time) {
 	r := rs.all[req.Segment]
@@ -173,9 +190,9 @@ func (l *loop) fence(now time.Time) {
 	})
 }
 
-// fenceRequests names, by node, what is to be fenced.
-func (l *loop) fenceRequests(list []*recovery) (map[base.NodeID][]meta.FenceRequest, error) {
-	requests := make(map[base.NodeID][]meta.FenceRequest)
+// fenceRequests names, by disk, what is to be fenced.
+func (l *loop) fenceRequests(list []*recovery) (map[base.Replica][]meta.FenceRequest, error) {
+	requests := make(map[base.Replica][]meta.FenceRequest)
 	err := l.view(func(s *meta.State) error {
 		for _, r := range list {
 			seg := find(s, r.Ref, r.Segment)
@@ -183,7 +200,7 @@ func (l *loop) fenceRequests(list []*recovery) (map[base.NodeID][]meta.FenceRequ
 				continue
 			}
 			for _, replica := range seg.Replicas {
-				requests[replica.Node] = append(requests[replica.Node], meta.FenceRequest{Ref: r.Ref, Epoch: seg.Epoch, Segment: seg.ID, Base: seg.Base})
+				requests[replica] = append(requests[replica], meta.FenceRequest{Ref: r.Ref, Epoch: seg.Epoch, Segment: seg.ID, Base: seg.Base})
 			}
 		}
 		return nil
@@ -191,7 +208,7 @@ func (l *loop) fenceRequests(list []*recovery) (map[base.NodeID][]meta.FenceRequ
 	return requests, err
 }
 
-func (l *loop) ask(requests map[base.NodeID][]meta.FenceRequest) []meta.FenceAnswer {
+func (l *loop) ask(requests map[base.Replica][]meta.FenceRequest) []meta.FenceAnswer {
 	patience := l.coord.o.FenceTimeout
 	if len(requests) == 1 {
 		patience = l.coord.o.TellTimeout // there is nobody else whose answer could do instead
@@ -201,11 +218,11 @@ func (l *loop) ask(requests map[base.NodeID][]meta.FenceRequest) []meta.FenceAns
 	var mu sync.Mutex
 	var all []meta.FenceAnswer
 	var asking sync.WaitGroup
-	for node, list := range requests {
+	for to, list := range requests {
 		asking.Go(func() {
-			answers, err := l.coord.o.Nodes.Fence(ctx, node, list)
+			answers, err := l.coord.o.Nodes.Fence(ctx, to, list)
 			if err != nil {
-				l.coord.o.Logger.Warn("replica has not answered all fences", "node", string(node), "answers", len(answers), "asked", len(list), "error", err)
+				l.coord.o.Logger.Warn("replica has not answered all fences", "node", string(to.Node), "answers", len(answers), "asked", len(list), "error", err)
 			}
 			mu.Lock()
 			all = append(all, answers...)

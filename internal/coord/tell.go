@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -21,12 +22,15 @@ const (
 	lanes
 )
 
+// maxRest is the longest pause between two messages of the background.
+const maxRest = 100 * time.Millisecond
+
 // maxOrders is how many orders one message carries.
 const maxOrders = 512
 
-// outbox is what one node has not confirmed. Orders are kept by name only and made when they are sent.
+// outbox is what one disk of a node has not confirmed. Orders are kept by name only and made when they are sent.
 type outbox struct {
-	node  base.NodeID
+	to    base.Replica
 	lanes [lanes]pile
 }
 
@@ -56,11 +60,11 @@ func (b *outbox) len() int {
 	return n
 }
 
-func (l *loop) outbox(node base.NodeID) *outbox {
-	b := l.outboxes[node]
+func (l *loop) outbox(to base.Replica) *outbox {
+	b := l.outboxes[to]
 	if b == nil {
-		b = &outbox{node: node}
-		l.outboxes[node] = b
+		b = &outbox{to: to}
+		l.outboxes[to] = b
 	}
 	return b
 }
@@ -72,19 +76,19 @@ func (l *loop) file(ref base.RangeRef, seg *meta.Segment, fresh bool, on lane) {
 		l.unopened[seg.ID] = true
 	}
 	for _, r := range seg.Replicas {
-		put(&l.outbox(r.Node).lanes[on].waiting.segments, seg.ID, ref)
+		put(&l.outbox(r).lanes[on].waiting.segments, seg.ID, ref)
 	}
 }
 
 func (l *loop) fileTrim(ref base.RangeRef, holders []base.Replica, on lane) {
 	for _, r := range holders {
-		put(&l.outbox(r.Node).lanes[on].waiting.trims, ref, true)
+		put(&l.outbox(r).lanes[on].waiting.trims, ref, true)
 	}
 }
 
 func (l *loop) fileDelete(tomb *meta.Tombstone, on lane) {
 	for _, r := range tomb.Waiting {
-		put(&l.outbox(r.Node).lanes[on].waiting.deletes, tomb.Topic, r)
+		put(&l.outbox(r).lanes[on].waiting.deletes, tomb.Topic, r)
 	}
 }
 
@@ -126,9 +130,9 @@ func (l *loop) send(b *outbox, on lane, now time.Time) {
 	l.coord.running.Go(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, l.coord.o.TellTimeout)
 		defer cancel()
-		confirmed, err := l.coord.o.Nodes.Tell(ctx, b.node, orders)
+		confirmed, err := l.coord.o.Nodes.Tell(ctx, b.to, orders)
 		l.inbox.deliver(func(in *letters) {
-			in.told = append(in.told, told{node: b.node, lane: on, orders: orders, confirmed: confirmed, err: err})
+			in.told = append(in.told, told{to: b.to, lane: on, sent: now, orders: orders, confirmed: confirmed, err: err})
 		})
 	})
 }
@@ -176,7 +180,7 @@ func (l *loop) orders(b *outbox, set *orderSet) (meta.Orders, error) {
 		for id, ref := range set.segments {
 			t := s.Topic(ref.Topic)
 			seg := find(s, ref, id)
-			if seg == nil || !slices.ContainsFunc(seg.Replicas, func(r base.Replica) bool { return r.Node == b.node }) {
+			if seg == nil || !slices.Contains(seg.Replicas, b.to) {
 				vanished = append(vanished, id)
 				continue
 			}
@@ -219,15 +223,16 @@ func (l *loop) orders(b *outbox, set *orderSet) (meta.Orders, error) {
 
 // told is a node's answer to one message.
 type told struct {
-	node      base.NodeID
+	to        base.Replica
 	lane      lane
+	sent      time.Time
 	orders    meta.Orders
 	confirmed []meta.Confirmation
 	err       error
 }
 
 func (l *loop) onTold(t told, now time.Time) {
-	b := l.outbox(t.node)
+	b := l.outbox(t.to)
 	p := &b.lanes[t.lane]
 	p.busy = false
 	epochs := make(map[base.SegmentID]*meta.Assignment, len(t.orders.Assignments))
@@ -237,22 +242,40 @@ func (l *loop) onTold(t told, now time.Time) {
 	for i := range t.confirmed {
 		l.onConfirmation(b, p, &t.confirmed[i], epochs[t.confirmed[i].Segment], now)
 	}
-	if t.err != nil {
-		l.coord.o.Logger.Warn("node has not confirmed its orders", "node", string(t.node), "orders", p.flying.len(), "error", t.err)
+	switch {
+	case errors.Is(t.err, base.CodeNotReplica):
+		l.diskGone(b, p)
+		return
+	case t.err != nil:
+		l.coord.o.Logger.Warn("node has not confirmed its orders", "node", string(t.to.Node), "orders", p.flying.len(), "error", t.err)
 		p.giveBack(now)
 		return
-	}
-	if t.lane != repeats {
+	case t.lane == urgent:
 		p.fails, p.retryAt = 0, time.Time{}
+	case t.lane == background: // a new coordinator's first round takes at most half of a node's time, and of this loop's
+		p.fails, p.retryAt = 0, now.Add(min(now.Sub(t.sent), maxRest))
 	}
 	if p.flying.len() > 0 {
 		p.defect(&b.lanes[repeats], now)
 	}
 }
 
+// diskGone drops what was under way to a disk that its node does not have any more: there is nothing left on it to trim
+// or delete, and nobody to lead or seal there.
+func (l *loop) diskGone(b *outbox, p *pile) {
+	l.coord.o.Logger.Warn("orders are for a disk that the node has not", "node", string(b.to.Node), "disk", b.to.Disk.String(), "orders", p.flying.len())
+	for topic, replica := range p.flying.deletes {
+		l.gone = append(l.gone, meta.TopicGone{Topic: topic, Replica: replica})
+	}
+	p.flying = orderSet{}
+}
+
 func (l *loop) onConfirmation(b *outbox, p *pile, c *meta.Confirmation, asg *meta.Assignment, now time.Time) {
-	if c.Status == meta.StatusFailed {
-		l.coord.o.Logger.Debug("order not carried out", "node", string(b.node), "range", c.Ref.String(), "segment", c.Segment.String(), "reason", c.Message)
+	if c.Status == meta.StatusStateless && asg != nil && asg.From != nil && l.anyFit(asg.From.Replicas) {
+		l.recover.stateless(asg, now)
+	}
+	if c.Status == meta.StatusFailed || c.Status == meta.StatusStateless {
+		l.coord.o.Logger.Debug("order not carried out", "node", string(b.to.Node), "range", c.Ref.String(), "segment", c.Segment.String(), "reason", c.Message)
 		return // stays under way, and is given back
 	}
 	switch c.Kind {
@@ -264,7 +287,9 @@ func (l *loop) onConfirmation(b *outbox, p *pile, c *meta.Confirmation, asg *met
 		delete(l.unopened, c.Segment)
 		if c.Status == meta.StatusFenced {
 			l.recover.found(asg, c.Empty, now)
+			return
 		}
+		l.recover.opened(c.Segment)
 	case meta.ConfirmTrim:
 		delete(p.flying.trims, c.Ref)
 	case meta.ConfirmDelete:

@@ -33,6 +33,7 @@ type actor struct {
 	phase    phase
 	stranger bool            // counted as one; see maxStrangers
 	current  meta.Assignment // the range's newest segment as assigned; zero while unassigned
+	leader   base.NodeID     // elsewhere: who leads, as far as this node was told
 	lead     *lead           // the leader of current; nil unless leading, and while retired
 	rest     resting         // what is kept of a leader that was retired
 
@@ -47,7 +48,10 @@ type actor struct {
 	warnedAt  time.Time      // that a roll is not answered
 	ticking   bool           // in the plane's set of watched actors
 
-	due atomic.Int64 // ms of the plane's life at which a sweep has something to do here, 0 = never; read without the turn
+	// Written in the turn, read without it.
+	due      atomic.Int64 // ms of the plane's life at which a sweep has something to do here, 0 = never
+	earliest atomic.Int64 // of the range, as committed, as far as was told
+	leads    atomic.Bool  // the range's active segment is led here, is being opened here, or was led here before a restart
 }
 
 // lead is one segment being led.
@@ -137,6 +141,13 @@ func (a *actor) become(next phase) {
 		a.plane.leads.Add(-1)
 	}
 	a.phase = next
+	a.leads.Store(next == opening || next == leading || next == interrupted)
+}
+
+// trimmed raises the range's earliest offset.
+func (a *actor) trimmed(earliest int64) {
+	for was := a.earliest.Load(); was < earliest && !a.earliest.CompareAndSwap(was, earliest); was = a.earliest.Load() {
+	}
 }
 
 // settle carries out what the leader has come to: publish, answer, ask for a roll, then let waiting appends in.
@@ -172,10 +183,10 @@ func (a *actor) watch() {
 }
 
 // notHere sends a client to where the range's appends are taken, as far as this node knows.
-func (a *actor) notHere() error {
+func (a *actor) notHere() *base.Error {
 	if a.phase == ended {
 		return base.Errorf(base.CodeRangeMoved, opAppend, "range %s takes no appends any more", a.ref)
 	}
-	return base.Errorf(base.CodeSegmentMoved, opAppend, "range %s is led by %s", a.ref, a.current.Leader().Node).
-		WithRedirect(base.Redirect{Node: a.current.Leader().Node})
+	return base.Errorf(base.CodeSegmentMoved, opAppend, "range %s is led by %s", a.ref, a.leader).
+		WithRedirect(base.Redirect{Node: a.leader})
 }

@@ -15,6 +15,7 @@ const opAssign = "take assignment"
 // assigned takes what the coordinator says of one segment: from Tell, where c waits for the answer, or as the answer
 // to a roll request, with c nil. Either may come first, again, or late.
 func (a *actor) assigned(asg meta.Assignment, c *confirm, now time.Time) {
+	a.trimmed(asg.Earliest)
 	switch {
 	case a.phase == gone:
 		if c != nil { // removed while the order was on its way: a new actor takes it, unless the topic was deleted
@@ -73,7 +74,7 @@ func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 	case c == nil:
 		return // the orders that follow this answer of a roll say first where ours ended
 	default:
-		l.overtaken(a.ref, asg.Leader())
+		l.overtaken(a.ref, asg.Leader().Node)
 		rest.lastMs = l.lastMs
 	}
 	a.plane.adopted(a)
@@ -106,9 +107,9 @@ func (l *lead) replayable() (tail []*batch) {
 
 // overtaken answers the tail of a leader that others have led after: it comes again from the producers, behind what they
 // wrote elsewhere since. Where this segment ended without anybody telling, what became of it is unknown.
-func (l *lead) overtaken(ref base.RangeRef, leader base.Replica) {
+func (l *lead) overtaken(ref base.RangeRef, leader base.NodeID) {
 	err := base.Errorf(base.CodeSegmentMoved, opAppend, "range %s has gone on without segment %s", ref, l.seg).
-		WithRedirect(base.Redirect{Node: leader.Node})
+		WithRedirect(base.Redirect{Node: leader})
 	if l.replica.State() != replica.Sealed {
 		err = err.WithOutcome(base.Unknown)
 	}
@@ -158,33 +159,52 @@ func (a *actor) confirmFenced(c *confirm) {
 
 // follow is the place of a node that does not lead: whoever waits is sent to the leader.
 func (a *actor) follow() {
-	a.become(elsewhere)
-	a.failWaiting(a.notHere())
+	a.moved(a.current.Leader().Node)
 	for i := range a.confirms {
 		a.confirms[i].failed(base.Errorf(base.CodeNotLeader, opAssign, "this version holds only segments that it leads"))
 	}
 	a.confirms = nil
 }
 
+// moved sends everybody who waits, and whoever comes, to the node that leads now. What a leader here remembered is of
+// no use any more: should the range come back, it will have gone on elsewhere.
+func (a *actor) moved(leader base.NodeID) {
+	a.leader = leader
+	a.rest = resting{times: times{lastMs: a.rest.lastMs}}
+	a.rolledAt = time.Time{}
+	a.become(elsewhere)
+	a.failWaiting(a.notHere())
+	a.tellLeadWaits(a.notHere())
+}
+
 // openSegment makes the end of the old segment and the beginning of the new one durable. Both records go into the
 // same log, so that they cost one fsync together.
 func (a *actor) openSegment() {
 	a.become(opening)
-	asg, o := a.current, a.plane.o
-	state, err := a.stateAt(asg)
-	if err != nil {
-		a.openFailed(asg, err)
-		return
+	asg := a.current
+	a.underway = asg.Segment
+	state, err := a.stateHere(asg)
+	switch {
+	case err != nil:
+		a.underway = 0
+		a.openFailed(err)
+	case state != nil:
+		a.makeDurable(asg, state)
+	default:
+		a.loadState(asg)
 	}
+}
+
+// makeDurable opens the current segment in the log with the state that the range has at its base.
+func (a *actor) makeDurable(asg meta.Assignment, state *rangestate.State) {
 	state.Expire(asg.OpenedMs)
 	spec := store.SegmentSpec{
 		Ref: a.ref, Segment: asg.Segment, Epoch: asg.Epoch, Base: asg.Base,
-		Keyed: asg.Config.Keyed, CreatedMs: asg.OpenedMs, LeaderHere: asg.Leader().Node == o.Node,
+		Keyed: asg.Config.Keyed, CreatedMs: asg.OpenedMs, LeaderHere: asg.Leader().Node == a.plane.o.Node,
 	}
 	if !state.Empty() {
 		spec.State = state.Encode()
 	}
-	a.underway = asg.Segment
 	left := 1 // records to wait for; counted in the actor's turn
 	var failed error
 	done := func(err error) {
@@ -197,7 +217,7 @@ func (a *actor) openSegment() {
 			}
 			a.underway = 0
 			if failed != nil {
-				a.openFailed(asg, failed)
+				a.openFailed(failed)
 				return
 			}
 			a.beginToLead(state, now)
@@ -215,8 +235,8 @@ func (a *actor) openSegment() {
 }
 
 // openFailed leaves the segment to be assigned again. Appends wait meanwhile, up to their deadlines.
-func (a *actor) openFailed(asg meta.Assignment, err error) {
-	a.plane.o.Logger.Warn("segment not opened", "range", a.ref.String(), "segment", asg.Segment.String(), "error", err)
+func (a *actor) openFailed(err error) {
+	a.plane.o.Logger.Warn("segment not opened", "range", a.ref.String(), "segment", a.current.Segment.String(), "error", err)
 	for i := range a.confirms {
 		a.confirms[i].failed(err)
 	}
@@ -282,42 +302,6 @@ func (a *actor) replicaConfig() replica.Config {
 	return c
 }
 
-// stateAt is what the range remembers at a segment's base.
-func (a *actor) stateAt(asg meta.Assignment) (*rangestate.State, error) {
-	if a.rest.state != nil {
-		return a.rest.state, nil
-	}
-	from, ok := a.nearestBefore(asg)
-	if !ok {
-		return rangestate.New(), nil
-	}
-	state, err := a.plane.log.RangeState(from)
-	if err != nil {
-		return nil, err
-	}
-	state.Rollback(asg.Base)
-	state.Commit(asg.Base)
-	return state, nil
-}
-
-// nearestBefore is the last earlier segment that has opened here: the predecessor, or one before it when that was sealed,
-// empty, before it ever opened.
-func (a *actor) nearestBefore(asg meta.Assignment) (base.SegmentID, bool) {
-	if asg.Prev == 0 {
-		return 0, false
-	}
-	if _, ok := a.plane.log.Info(asg.Prev); ok {
-		return asg.Prev, true
-	}
-	segments := a.plane.log.Segments(a.ref)
-	for i := len(segments) - 1; i >= 0; i-- {
-		if s := segments[i]; s.Segment != asg.Segment && s.Base <= asg.Base {
-			return s.Segment, true
-		}
-	}
-	return 0, false
-}
-
 // sealed hears the committed end of a segment that this node holds. For the one it leads nothing changes but that:
 // the successor's assignment is under way.
 func (a *actor) sealed(asg meta.Assignment, c *confirm, now time.Time) {
@@ -329,6 +313,7 @@ func (a *actor) sealed(asg meta.Assignment, c *confirm, now time.Time) {
 		}
 		a.settle(now)
 	}
+	a.movedOn(asg)
 	info, ok := a.plane.log.Info(asg.Segment)
 	switch {
 	case !ok && asg.Base == asg.End: // never opened here, and nothing to hold
@@ -342,4 +327,25 @@ func (a *actor) sealed(asg meta.Assignment, c *confirm, now time.Time) {
 			c.failed(err)
 		}
 	}
+}
+
+// movedOn hears, with the end of the newest segment that this node knows of, that the range goes on elsewhere: nobody
+// else will tell, for orders go to those who hold a segment. The tail of a leader here comes again from its producers.
+func (a *actor) movedOn(asg meta.Assignment) {
+	newer := a.phase == unassigned || a.phase == elsewhere && asg.Epoch >= a.current.Epoch || asg.Segment == a.current.Segment
+	if !newer || asg.Active == "" || asg.Active == a.plane.o.Node {
+		return
+	}
+	if l := a.lead; l != nil {
+		l.overtaken(a.ref, asg.Active)
+		a.rest.lastMs, a.lead = l.lastMs, nil
+	}
+	for i := range a.confirms { // of the same segment, while it was active
+		a.confirms[i].failed(base.Errorf(base.CodeFenced, opAssign, "segment %s has been sealed", asg.Segment))
+	}
+	a.confirms, a.underway = nil, 0
+	a.plane.adopted(a)
+	a.current = asg
+	a.due.Store(0)
+	a.moved(asg.Active)
 }

@@ -59,6 +59,9 @@ func (c *confirm) held() { c.give(meta.StatusHeld, "") }
 
 func (c *confirm) failed(err error) { c.give(meta.StatusFailed, err.Error()) }
 
+// stateless says that the segment cannot be opened, for nobody was found who knows what the range remembers.
+func (c *confirm) stateless(err error) { c.give(meta.StatusStateless, err.Error()) }
+
 // fenced says that the segment is from an earlier boot and will not be led again.
 func (c *confirm) fenced(empty bool) {
 	if c != nil {
@@ -78,6 +81,9 @@ func (c *confirm) give(s meta.ConfirmStatus, message string) {
 
 // trim drops every segment of a range that ends at or below what has been trimmed by a committed decision.
 func (p *Plane) trim(t meta.Trim, reply func(meta.Confirmation)) {
+	if a := p.find(t.Ref); a != nil {
+		a.trimmed(t.Earliest)
+	}
 	c := confirm{reply: reply, answer: meta.Confirmation{Kind: meta.ConfirmTrim, Ref: t.Ref, Version: t.Version, Offset: t.Earliest}}
 	var below []base.SegmentID
 	for _, s := range p.log.Segments(t.Ref) {
@@ -245,7 +251,7 @@ func (p *Plane) extent(a meta.FenceAnswer, r meta.FenceRequest, f store.FenceAns
 	}
 	if !f.Listed {
 		// This disk was named and its catalogue never had the segment: it never acked anything of it.
-		a.End = r.Base
+		a.End, a.Unlisted = r.Base, true
 		return a
 	}
 	if info, ok := p.log.Info(r.Segment); ok {

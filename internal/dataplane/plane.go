@@ -51,6 +51,10 @@ type Options struct {
 	// RequestRoll asks the coordinator and returns the successor's assignment. It may block until ctx ends.
 	RequestRoll func(ctx context.Context, r RollRequest) (meta.Assignment, error)
 
+	// LoadState asks a replica of an earlier segment, on another node, what the range remembers at end: rangestate's
+	// encoding. It may block until ctx ends. nil: there are no other nodes.
+	LoadState func(ctx context.Context, from base.Replica, ref base.RangeRef, seg base.SegmentID, end int64) ([]byte, error)
+
 	MaxBatchBytes  int           // larger batches are refused; default 10 MiB
 	ReplicaTimeout time.Duration // default 750 ms
 	CreditBytes    int64         // in flight per segment; default 16 MiB
@@ -105,6 +109,11 @@ func (o *Options) ensureDefaults() {
 	if o.OnFatal == nil {
 		o.OnFatal = func(error) {}
 	}
+	if o.LoadState == nil {
+		o.LoadState = func(_ context.Context, from base.Replica, _ base.RangeRef, _ base.SegmentID, _ int64) ([]byte, error) {
+			return nil, base.Errorf(base.CodeUnreachable, opState, "node %s is not known here", from.Node)
+		}
+	}
 	if o.OnRoll == nil {
 		o.OnRoll = func(Rolled) {}
 	}
@@ -139,14 +148,16 @@ type Plane struct {
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	tasks  sync.WaitGroup // the watchdog, and roll requests
+	tasks  sync.WaitGroup // the watchdog, roll requests, and states that are loaded
 	rolls  chan struct{}  // one token per roll request under way
+	loads  chan struct{}  // one token per state that is being loaded
 }
 
 const (
 	maxStrangers = 1024             // what clients can make a plane remember by asking for ranges that are not here
 	maxDeleted   = 10_000           // topics remembered as deleted, so that a late append hears it at once
 	maxRolls     = 64               // roll requests under way
+	maxLoads     = 64               // states being loaded from other nodes
 	closeWithin  = 10 * time.Second // how long Close waits for the disk
 )
 
@@ -158,6 +169,7 @@ func New(o Options) *Plane {
 	p := &Plane{
 		o: o, log: o.Log, metrics: newMetrics(o.Metrics), born: time.Now(),
 		wake: make(chan struct{}, 1), landed: make(chan struct{}, 1), rolls: make(chan struct{}, maxRolls),
+		loads: make(chan struct{}, maxLoads),
 	}
 	p.mu.actors = make(map[base.RangeRef]*actor)
 	p.mu.deleted = make(map[base.TopicID]struct{})
@@ -310,17 +322,20 @@ func (p *Plane) finished() {
 }
 
 // roller runs one roll request on the bounded pool, or reports that the pool is full.
-func (p *Plane) roller(run func(ctx context.Context)) bool {
+func (p *Plane) roller(run func(ctx context.Context)) bool { return p.spawn(p.rolls, run) }
+
+// spawn runs something that may block on a goroutine of its own, if there is a token left for it.
+func (p *Plane) spawn(tokens chan struct{}, run func(ctx context.Context)) bool {
 	if p.closing.Load() {
 		return false
 	}
 	select {
-	case p.rolls <- struct{}{}:
+	case tokens <- struct{}{}:
 	default:
 		return false
 	}
 	p.tasks.Go(func() {
-		defer func() { <-p.rolls }()
+		defer func() { <-tokens }()
 		run(p.ctx)
 	})
 	return true

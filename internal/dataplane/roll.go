@@ -13,6 +13,7 @@ import (
 // RollRequest asks the coordinator to seal a segment and open its successor.
 type RollRequest struct {
 	Ref          base.RangeRef
+	Topic        string // its name, by which the shard is found
 	Segment      base.SegmentID
 	Epoch        base.Epoch
 	End          int64 // frozen: nothing above was or will be acked
@@ -43,7 +44,7 @@ func (a *actor) askRoll(r replica.Roll, now time.Time) {
 	}
 	l := a.lead
 	a.ask(RollRequest{
-		Ref: a.ref, Segment: l.seg, Epoch: l.epoch, End: r.End, Cause: r.Cause, Late: r.Late,
+		Ref: a.ref, Topic: a.current.Name, Segment: l.seg, Epoch: l.epoch, End: r.End, Cause: r.Cause, Late: r.Late,
 		Bytes: l.bytes, LastAppendMs: l.lastMs, FrozenMs: a.rolledAt.UnixMilli(),
 	})
 }
@@ -58,7 +59,10 @@ func (a *actor) askRecovery(now time.Time) {
 	if a.rolledAt.IsZero() {
 		a.rolledAt = now
 	}
-	a.ask(RollRequest{Ref: a.ref, Segment: a.current.Segment, Epoch: a.current.Epoch, End: -1, Cause: base.CauseRecovery, FrozenMs: a.rolledAt.UnixMilli()})
+	a.ask(RollRequest{
+		Ref: a.ref, Topic: a.current.Name, Segment: a.current.Segment, Epoch: a.current.Epoch, End: -1,
+		Cause: base.CauseRecovery, FrozenMs: a.rolledAt.UnixMilli(),
+	})
 }
 
 // warnEvery keeps a coordinator that cannot be reached from filling the log.

@@ -33,6 +33,22 @@ func (p *Plane) Range(ctx context.Context, ref base.RangeRef) (RangeStatus, bool
 	return s, ok && s.Segment != 0
 }
 
+// LedHere reports whether the range's appends are taken here, or will be: its next segment opens on this node. It costs
+// no turn of the range.
+func (p *Plane) LedHere(ref base.RangeRef) bool {
+	a := p.find(ref)
+	return a != nil && a.leads.Load()
+}
+
+// Earliest is the range's earliest offset as committed, as far as this node has been told; false when it was told nothing.
+func (p *Plane) Earliest(ref base.RangeRef) (int64, bool) {
+	a := p.find(ref)
+	if a == nil {
+		return 0, false
+	}
+	return a.earliest.Load(), true
+}
+
 // Leads counts the segments that this node leads.
 func (p *Plane) Leads() int { return int(p.leads.Load()) }
 

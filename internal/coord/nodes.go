@@ -1,0 +1,78 @@
+package coord
+
+import (
+	"slices"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/topology"
+)
+
+// life is what a loop remembers of a node: a higher boot is a process that knows of no segment any more that it should
+// lead.
+type life struct {
+	boot  uint64
+	alive bool
+}
+
+// lookAtNodes compares the view with what it was, and returns the nodes that have started since. What waits for a node
+// that lives again is sent at once.
+func (l *loop) lookAtNodes(view topology.View) (returned []base.NodeID) {
+	for i := range view.Nodes {
+		n := &view.Nodes[i]
+		was, is := l.known[n.ID], life{boot: n.Boot, alive: n.Liveness == topology.Alive}
+		if was == is {
+			continue
+		}
+		l.known[n.ID] = is
+		if is.boot > was.boot {
+			returned = append(returned, n.ID)
+		}
+		if is.alive {
+			l.rouse(n.ID)
+		}
+	}
+	return returned
+}
+
+// rouse ends the pauses after a node's failures.
+func (l *loop) rouse(node base.NodeID) {
+	for to, b := range l.outboxes {
+		if to.Node != node {
+			continue
+		}
+		for i := range b.lanes {
+			b.lanes[i].fails, b.lanes[i].retryAt = 0, time.Time{}
+		}
+	}
+}
+
+// remind files again all that nodes hold which have started anew: by their answers it is found which segments they led
+// before and cannot go on with.
+func (l *loop) remind(s *meta.State, nodes []base.NodeID) {
+	if len(nodes) == 0 {
+		return
+	}
+	for t := range s.All() {
+		for _, r := range t.Ranges {
+			ref := base.RangeRef{Topic: t.ID, Range: r.ID}
+			for _, seg := range r.Segments {
+				for _, replica := range seg.Replicas {
+					if slices.Contains(nodes, replica.Node) {
+						put(&l.outbox(replica).lanes[background].waiting.segments, seg.ID, ref)
+					}
+				}
+			}
+		}
+	}
+}
+
+// anyFit reports whether one of the replicas may lead a new segment, as far as is known here.
+func (l *loop) anyFit(replicas []base.Replica) bool {
+	view := l.coord.o.View()
+	return slices.ContainsFunc(replicas, func(r base.Replica) bool {
+		n, ok := view.Node(r.Node)
+		return ok && n.Disk == r.Disk && n.Unfit() == ""
+	})
+}

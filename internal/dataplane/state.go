@@ -1,0 +1,143 @@
+package dataplane
+
+import (
+	"context"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/rangestate"
+)
+
+const (
+	opState = "load range state"
+
+	loadWithin = 2 * time.Second        // after which the coordinator hears that nobody answers
+	loadOnce   = time.Second            // one question to one replica
+	loadAgain  = 200 * time.Millisecond // the pause before all are asked again
+)
+
+// stateHere is what the range remembers at a segment's base, from what this node has; nil without an error when that is
+// to be asked elsewhere.
+func (a *actor) stateHere(asg meta.Assignment) (*rangestate.State, error) {
+	switch {
+	case a.rest.state != nil: // of the predecessor, which was led here until now
+		return a.rest.state, nil
+	case asg.Base == 0: // no record, nothing to remember
+		return rangestate.New(), nil
+	}
+	seg := asg.Prev
+	if asg.From != nil {
+		seg = asg.From.Segment
+	}
+	if b, ok := a.plane.log.Info(seg); ok && b.DurableEnd >= asg.Base {
+		return a.plane.stateAt(seg, asg.Base)
+	}
+	for _, b := range a.plane.log.Segments(a.ref) { // one that came between was sealed, empty, before it ever opened
+		if b.SealedEnd == asg.Base && b.Segment != asg.Segment {
+			return a.plane.stateAt(b.Segment, asg.Base)
+		}
+	}
+	if asg.From != nil {
+		return nil, nil
+	}
+	// Metadata keeps the segment before one that has not opened, so this one was open somewhere before that went. What
+	// it remembered there cannot be known: producers from before are to hear so.
+	return rangestate.NewForgetful(), nil
+}
+
+// stateAt is the state of a segment held here at an end that was committed.
+func (p *Plane) stateAt(seg base.SegmentID, end int64) (*rangestate.State, error) {
+	state, err := p.log.RangeState(seg)
+	if err != nil {
+		return nil, err
+	}
+	state.Rollback(end)
+	state.Commit(end)
+	return state, nil
+}
+
+// StateAt answers the leader of a successor on another node: what the range remembers at the committed end of a segment
+// that is held here, encoded.
+func (p *Plane) StateAt(ref base.RangeRef, seg base.SegmentID, end int64) ([]byte, error) {
+	info, ok := p.log.Info(seg)
+	switch {
+	case !ok || info.Ref != ref:
+		return nil, base.Errorf(base.CodeNotReplica, opState, "segment %s of range %s is not on this node", seg, ref)
+	case info.DurableEnd < end:
+		return nil, base.Errorf(base.CodeBehind, opState, "segment %s ends at %d here, not at %d", seg, info.DurableEnd, end)
+	}
+	state, err := p.stateAt(seg, end)
+	if err != nil {
+		return nil, err
+	}
+	return state.Encode(), nil
+}
+
+// loadState asks the replicas of the segment before for the state, on a goroutine of a bounded pool. Appends wait
+// meanwhile, up to their deadlines.
+func (a *actor) loadState(asg meta.Assignment) {
+	ok := a.plane.spawn(a.plane.loads, func(ctx context.Context) {
+		state, err := a.plane.fetchState(ctx, asg)
+		a.do(func(time.Time) {
+			if a.phase != opening || a.underway != asg.Segment {
+				return // overtaken by a newer segment
+			}
+			if err != nil {
+				a.underway = 0
+				a.openStateless(err)
+				return
+			}
+			a.makeDurable(asg, state)
+		})
+	})
+	if !ok {
+		a.underway = 0
+		a.openFailed(base.Errorf(base.CodeBusy, opState, "%d states are being loaded", maxLoads))
+	}
+}
+
+// openStateless is openFailed for want of the range's state.
+func (a *actor) openStateless(err error) {
+	a.plane.o.Logger.Warn("segment not opened: nobody was found who knows what its range remembers",
+		"range", a.ref.String(), "segment", a.current.Segment.String(), "error", err)
+	for i := range a.confirms {
+		a.confirms[i].stateless(err)
+	}
+	a.confirms = nil
+}
+
+// fetchState asks one replica after the other, again and again for a while.
+func (p *Plane) fetchState(ctx context.Context, asg meta.Assignment) (*rangestate.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, loadWithin)
+	defer cancel()
+	for {
+		var err error
+		for _, from := range asg.From.Replicas {
+			var state *rangestate.State
+			if state, err = p.fetchStateFrom(ctx, from, asg); err == nil {
+				return state, nil
+			}
+		}
+		pause := time.NewTimer(loadAgain)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return nil, err
+		}
+	}
+}
+
+func (p *Plane) fetchStateFrom(ctx context.Context, from base.Replica, asg meta.Assignment) (*rangestate.State, error) {
+	if from.Node == p.o.Node {
+		return nil, base.Errorf(base.CodeNotReplica, opState, "segment %s is not whole on this node", asg.From.Segment)
+	}
+	ctx, cancel := context.WithTimeout(ctx, loadOnce)
+	defer cancel()
+	b, err := p.o.LoadState(ctx, from, asg.Ref, asg.From.Segment, asg.Base)
+	if err != nil {
+		return nil, err
+	}
+	return rangestate.Decode(b)
+}

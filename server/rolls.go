@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/coord"
+	"github.com/eastguard/eastguard/internal/dataplane"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/peer"
+)
+
+// rollMessage is a segment leader's request to its coordinator; see planner.RollRequest.
+type rollMessage struct {
+	Ref          base.RangeRef  `cbor:"1,keyasint"`
+	Segment      base.SegmentID `cbor:"2,keyasint"`
+	Epoch        base.Epoch     `cbor:"3,keyasint"`
+	End          int64          `cbor:"4,keyasint"`
+	Cause        base.Cause     `cbor:"5,keyasint"`
+	Late         []base.NodeID  `cbor:"6,keyasint,omitempty"`
+	Bytes        int64          `cbor:"7,keyasint,omitempty"`
+	LastAppendMs int64          `cbor:"8,keyasint,omitempty"`
+	FrozenMs     int64          `cbor:"9,keyasint,omitempty"`
+	WaitMs       uint32         `cbor:"10,keyasint,omitempty"` // how long the leader waits for the answer
+}
+
+// rollTimeout is how long one request to one coordinator may take; the leader asks again at once.
+const rollTimeout = 10 * time.Second
+
+// requestRoll asks the range's coordinator, wherever it is. One call follows the shard's leadership for a while; the
+// plane repeats the request until it is answered, which is safe, for the request names what it seals.
+func (s *Server) requestRoll(ctx context.Context, r dataplane.RollRequest) (meta.Assignment, error) {
+	ctx, cancel := context.WithTimeout(ctx, rollTimeout)
+	defer cancel()
+	shard := s.host.ShardOf(r.Topic)
+	var to base.NodeID
+	var err error
+	for try := range rollTries {
+		if to == "" {
+			to = s.shardLeader(shard)
+		}
+		var answer meta.Assignment
+		switch to {
+		case "":
+			err = base.Errorf(base.CodeNoLeader, "roll segment", "nobody is known to lead shard %s", shard)
+		case s.id.Node:
+			answer, err = s.coordinateRoll(ctx, r)
+		default:
+			answer, err = s.forwardRoll(ctx, to, r)
+		}
+		if err == nil || !elsewhere(err) || try == rollTries-1 {
+			return answer, err
+		}
+		next := redirectOf(err)
+		if next == "" || next == to {
+			if !pauseFor(ctx, rollPause) {
+				return meta.Assignment{}, err
+			}
+			next = ""
+		}
+		to = next
+	}
+	return meta.Assignment{}, err
+}
+
+const (
+	rollTries = 4
+	rollPause = 50 * time.Millisecond
+)
+
+// elsewhere reports whether another node, or the same a moment later, may do what this one refused.
+func elsewhere(err error) bool {
+	switch base.CodeOf(err) {
+	case base.CodeNotLeader, base.CodeNoLeader, base.CodeUnreachable, base.CodeShuttingDown, base.CodeShardNotFound:
+		return true
+	}
+	return false
+}
+
+func redirectOf(err error) base.NodeID {
+	var e *base.Error
+	if errors.As(err, &e) {
+		return e.Redirect.Node
+	}
+	return ""
+}
+
+// pauseFor waits, and reports whether ctx is still alive.
+func pauseFor(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *Server) forwardRoll(ctx context.Context, to base.NodeID, r dataplane.RollRequest) (meta.Assignment, error) {
+	m := rollMessage{
+		Ref: r.Ref, Segment: r.Segment, Epoch: r.Epoch, End: r.End, Cause: r.Cause, Late: r.Late,
+		Bytes: r.Bytes, LastAppendMs: r.LastAppendMs, FrozenMs: r.FrozenMs, WaitMs: uint32(rollTimeout / time.Millisecond),
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		m.WaitMs = uint32(max(1, time.Until(deadline)/time.Millisecond))
+	}
+	return callPeer[meta.Assignment](ctx, s.peerCalls(), to, kindRoll, m)
+}
+
+// takeRoll serves another node's request.
+func (s *Server) takeRoll(ctx context.Context, _ *peer.Request, m rollMessage) (meta.Assignment, error) {
+	if wait := time.Duration(m.WaitMs) * time.Millisecond; wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+	}
+	return s.coordinateRoll(ctx, dataplane.RollRequest{
+		Ref: m.Ref, Segment: m.Segment, Epoch: m.Epoch, End: m.End, Cause: m.Cause, Late: m.Late,
+		Bytes: m.Bytes, LastAppendMs: m.LastAppendMs, FrozenMs: m.FrozenMs,
+	})
+}
+
+// coordinateRoll asks the coordinator on this node.
+func (s *Server) coordinateRoll(ctx context.Context, r dataplane.RollRequest) (meta.Assignment, error) {
+	c := s.coord.Load()
+	if c == nil {
+		return meta.Assignment{}, base.Errorf(base.CodeNoLeader, "roll segment", "the coordinators have not started yet")
+	}
+	return c.RequestRoll(ctx, coord.RollRequest{
+		Ref: r.Ref, Segment: r.Segment, Epoch: r.Epoch, End: r.End, Cause: r.Cause, Late: r.Late,
+		Bytes: r.Bytes, LastAppendMs: r.LastAppendMs, FrozenMs: r.FrozenMs,
+	})
+}
