@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/sim/history"
 	"github.com/eastguard/eastguard/sdk"
 )
 
@@ -32,7 +33,7 @@ func (s *stream) produce(stopped <-chan struct{}, rng *rand.Rand) {
 		s.c.T.Errorf("make producer: %v", err)
 		return
 	}
-	for n := int64(0); pause(stopped, time.Duration(rng.Int64N(int64(400*time.Millisecond)))); n++ {
+	for n := int64(0); history.Pause(stopped, time.Duration(rng.Int64N(int64(400*time.Millisecond)))); n++ {
 		s.mu.Lock()
 		s.sent = n + 1
 		s.mu.Unlock()
@@ -57,7 +58,7 @@ func (s *stream) create(stopped <-chan struct{}) bool {
 			return true
 		}
 		s.c.Trace.Logf("client", "create %s: %v", s.topic, err)
-		if !pause(stopped, time.Second) {
+		if !history.Pause(stopped, time.Second) {
 			return false
 		}
 	}

@@ -1,5 +1,5 @@
-// Command bench measures one broker against the disk below it, and prints the table of docs/PERFORMANCE.md.
-// scripts/bench.sh builds what it needs and pins everything to two cores.
+// Command bench measures one broker against the disk below it, and a cluster of three on this machine, and prints the
+// table of docs/PERFORMANCE.md. scripts/bench.sh builds what it needs and pins everything to two cores.
 //
 // Whatever is compared is measured in turn, moments apart: floor, EastGuard, floor, EastGuard, … Each adjacent
 // pair gives one ratio and the table shows the median, so that a disk whose speed drifts (all of them do) moves
@@ -20,6 +20,7 @@ type options struct {
 	rounds      int
 	period      time.Duration // of one measurement
 	only        string        // name of one group of measurements
+	topics      int           // that a cluster is filled with
 	markdown    string        // file to update
 	commit      string
 }
@@ -31,7 +32,8 @@ func main() {
 	flag.StringVar(&o.dir, "dir", "", "directory to measure in; it must not exist, and is removed at the end")
 	flag.IntVar(&o.rounds, "rounds", 5, "adjacent pairs")
 	flag.DurationVar(&o.period, "period", 3*time.Second, "time of one measurement")
-	flag.StringVar(&o.only, "only", "", "one of idle, latency, produce, consume, topics, recovery")
+	flag.StringVar(&o.only, "only", "", "one of idle, latency, produce, consume, topics, recovery, cluster")
+	flag.IntVar(&o.topics, "topics", 0, "fill a cluster with so many topics, such as 100000, and measure it too")
 	flag.StringVar(&o.markdown, "markdown", "", "file whose table is replaced, between its two marker lines")
 	flag.StringVar(&o.commit, "commit", "unknown", "commit that was built")
 	flag.Parse()
@@ -58,6 +60,7 @@ func run(o options) (err error) {
 		{"consume", measureConsume},
 		{"topics", measureTopics},
 		{"recovery", measureRecovery},
+		{"cluster", measureCluster},
 	} {
 		if o.only != "" && o.only != group.name {
 			continue

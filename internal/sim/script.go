@@ -1,0 +1,131 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Script is a seeded choice of faults.
+type Script struct {
+	Nodes   int // that the cluster begins with; 3
+	AtMost  int // nodes join until there are so many; 5
+	Steps   int // 12
+	Longest time.Duration
+}
+
+// action is one thing that can happen to a cluster.
+type action struct {
+	name   string
+	weight int
+	can    func(c *Cluster) bool
+	do     func(c *Cluster, s *Script)
+}
+
+var actions = []action{
+	{"join", 2, always, func(c *Cluster, s *Script) {
+		if len(c.nodes) < s.AtMost {
+			c.Add().Start()
+		}
+	}},
+	{"leave", 2, anyRuns, func(c *Cluster, _ *Script) { c.someRunning().Stop() }},
+	{"kill", 3, anyRuns, func(c *Cluster, _ *Script) { c.someRunning().Kill() }},
+	{"crash", 3, anyRuns, func(c *Cluster, _ *Script) { c.someRunning().Crash() }},
+	{"power loss", 1, anyRuns, func(c *Cluster, _ *Script) {
+		for _, n := range c.Running() {
+			n.Crash()
+		}
+	}},
+	{"start", 8, anyDown, func(c *Cluster, _ *Script) { c.someDown().Start() }},
+	{"partition", 4, anyRuns, func(c *Cluster, _ *Script) {
+		c.Net.Heal()
+		near, far := c.halves()
+		c.Partition(near, far)
+	}},
+	{"one way", 1, anyRuns, func(c *Cluster, _ *Script) {
+		from, to := c.nodes[c.Rand.IntN(len(c.nodes))], c.nodes[c.Rand.IntN(len(c.nodes))]
+		if from != to {
+			c.Trace.Logf("script", "nothing reaches %s from %s", to.Name, from.Name)
+			c.Net.Cut(from.IP, to.IP)
+		}
+	}},
+	{"heal", 4, always, func(c *Cluster, _ *Script) { c.Heal() }},
+}
+
+func always(*Cluster) bool    { return true }
+func anyRuns(c *Cluster) bool { return len(c.Running()) > 0 }
+func anyDown(c *Cluster) bool { return len(c.Running()) < len(c.nodes) }
+
+func (c *Cluster) someRunning() *Node { return pick(c.Rand, c.Running()) }
+
+func (c *Cluster) someDown() *Node {
+	var down []*Node
+	for _, n := range c.nodes {
+		if n.proc == nil {
+			down = append(down, n)
+		}
+	}
+	return pick(c.Rand, down)
+}
+
+func pick(rng *rand.Rand, nodes []*Node) *Node { return nodes[rng.IntN(len(nodes))] }
+
+// halves parts the nodes in two, at random.
+func (c *Cluster) halves() (near, far []*Node) {
+	for _, n := range c.nodes {
+		if c.Rand.IntN(2) == 0 {
+			near = append(near, n)
+		} else {
+			far = append(far, n)
+		}
+	}
+	return near, far
+}
+
+// Play lets the script happen to a cluster, under load, and checks it after each step. At the end everything is made
+// good again, and everything that clients were told must hold.
+func (c *Cluster) Play(s Script, o LoadOptions) {
+	c.T.Helper()
+	def(&s.Nodes, 3)
+	def(&s.AtMost, 5)
+	def(&s.Steps, 12)
+	def(&s.Longest, 6*time.Second)
+	c.Start(s.Nodes)
+	c.Quiet(time.Minute)
+	load := c.StartLoad(o)
+	for range s.Steps {
+		c.choose().do(c, &s)
+		c.Check()
+		time.Sleep(time.Duration(c.Rand.Int64N(int64(s.Longest))))
+		c.Check()
+	}
+	load.Stop()
+	c.Heal()
+	for _, n := range c.nodes {
+		if n.proc == nil {
+			n.Start()
+		}
+	}
+	c.Quiet(3 * time.Minute)
+	load.Verify()
+	c.Check()
+}
+
+// choose draws one action among those that are possible.
+func (c *Cluster) choose() action {
+	total := 0
+	for _, a := range actions {
+		if a.can(c) {
+			total += a.weight
+		}
+	}
+	at := c.Rand.IntN(total)
+	for _, a := range actions {
+		if !a.can(c) {
+			continue
+		}
+		if at -= a.weight; at < 0 {
+			return a
+		}
+	}
+	return actions[0]
+}
