@@ -11,7 +11,7 @@ import (
 //
 //	20 SplitRange         21 MergeRanges       22 ReplaceRange      23 ResolveRange
 //	24 ReassignSegment    25 SetRangeLoad      26 ForceSealSegment
-//	40 CreateShard        41 ReplaceNode       42 SetUser           43 SetSetting
+//	40 CreateShard        42 SetUser           43 SetSetting
 type Command struct {
 	RequestID base.RequestID `cbor:"1,keyasint,omitzero"` // zero: not remembered
 	TimeMs    int64          `cbor:"2,keyasint"`          // the proposer's clock
@@ -24,9 +24,10 @@ type Command struct {
 	TrimRanges   []TrimRange   `cbor:"8,keyasint,omitempty"`
 	OpenProducer *OpenProducer `cbor:"9,keyasint,omitempty"`
 
-	InitCluster  *InitCluster  `cbor:"30,keyasint,omitempty"` // these three in the root shard only
+	InitCluster  *InitCluster  `cbor:"30,keyasint,omitempty"` // these four in the root shard only
 	RegisterNode *RegisterNode `cbor:"31,keyasint,omitempty"`
 	SetNodeState *SetNodeState `cbor:"32,keyasint,omitempty"`
+	ReplaceNode  *ReplaceNode  `cbor:"41,keyasint,omitempty"`
 
 	RecordRecovery *RecordRecovery `cbor:"50,keyasint,omitempty"` // in any shard
 }
@@ -111,6 +112,15 @@ type RegisterNode struct {
 	Rack     string            `cbor:"8,keyasint,omitempty"`
 	Labels   map[string]string `cbor:"9,keyasint,omitempty"`
 	Version  string            `cbor:"10,keyasint,omitempty"` // of its binary
+	Peer     string            `cbor:"11,keyasint,omitempty"` // host:port of its cluster port
+	Data     string            `cbor:"12,keyasint,omitempty"` // of its data port
+}
+
+// ReplaceNode gives up the disk and the meta directory of a node that does not run: the next start of that node id may
+// bring others, and the old ones are never admitted again. What they held counts as lost.
+type ReplaceNode struct {
+	Node base.NodeID `cbor:"1,keyasint"`
+	Disk base.DiskID `cbor:"2,keyasint,omitzero"` // the one that is given up, if the caller knows it: any
 }
 
 // SetNodeState makes a node normal, draining or out.

@@ -24,7 +24,7 @@ type Result struct {
 	Topic  *Topic       `cbor:"-"` // CreateTopic, AlterTopic: the topic as it is now; nil when it is gone
 	Rolls  []RollResult `cbor:"-"` // RollSegments, in the order of the command
 	Trims  []TrimResult `cbor:"-"` // TrimRanges, in the order of the command
-	Node   *Node        `cbor:"-"` // RegisterNode, SetNodeState
+	Node   *Node        `cbor:"-"` // RegisterNode, SetNodeState, ReplaceNode
 }
 
 // ProducerGrant is what OpenProducer hands out.
@@ -81,6 +81,7 @@ const (
 	EventNodeRegistered EventType = "NODE_REGISTERED"
 	EventNodeRefused    EventType = "NODE_REFUSED"
 	EventNodeState      EventType = "NODE_STATE"
+	EventNodeReplaced   EventType = "NODE_REPLACED"
 	EventTopicCreated   EventType = "TOPIC_CREATED"
 	EventTopicAltered   EventType = "TOPIC_ALTERED"
 	EventTopicDeleted   EventType = "TOPIC_DELETED"
@@ -105,5 +106,7 @@ type Event struct {
 	GapMs   int64
 	Node    base.NodeID    // the node, or the successor's leader
 	Detail  string         // settings that changed, a node's state, a producer's name
+	Before  string         // TOPIC_ALTERED, NODE_STATE: what it was
+	After   string         // and is now
 	Holders []base.Replica // RANGE_TRIMMED, TOPIC_DELETED: who may hold what went
 }

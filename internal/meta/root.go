@@ -56,6 +56,9 @@ type Node struct {
 	State     NodeState         `cbor:"11,keyasint"`
 	JoinedMs  int64             `cbor:"12,keyasint"`
 	StartedMs int64             `cbor:"13,keyasint"`
+	Peer      string            `cbor:"14,keyasint,omitempty"` // host:port of its cluster port
+	Data      string            `cbor:"15,keyasint,omitempty"` // of its data port
+	Replaced  bool              `cbor:"16,keyasint,omitempty"` // its disk was given up: the next start may bring another
 }
 
 // Node finds a node by id, or returns nil.
@@ -123,20 +126,46 @@ func (a *applier) registerNode(cmd *RegisterNode) Result {
 	n := &Node{
 		ID: cmd.Node, Disk: cmd.Disk, Meta: cmd.Meta, Boot: cmd.Boot, Instance: cmd.Instance, WALEnd: cmd.WALEnd,
 		Address: cmd.Address, Rack: cmd.Rack, Labels: maps.Clone(cmd.Labels), Version: cmd.Version,
-		State: NodeNormal, JoinedMs: a.state.nowMs, StartedMs: a.state.nowMs,
+		Peer: cmd.Peer, Data: cmd.Data, State: NodeNormal, JoinedMs: a.state.nowMs, StartedMs: a.state.nowMs,
 	}
 	if old != nil {
-		n.JoinedMs, n.WALEnd = old.JoinedMs, max(old.WALEnd, cmd.WALEnd)
+		n.JoinedMs = old.JoinedMs
+		if old.Disk == cmd.Disk {
+			n.WALEnd = max(old.WALEnd, cmd.WALEnd)
+		}
 		if old.State == NodeDraining {
 			n.State = NodeDraining // a drain survives a restart; having been out does not
 		}
 		if old.Instance == cmd.Instance {
 			n.StartedMs = old.StartedMs
 		}
+		if n.sameButWAL(old) { // a checkpoint of the log's end: nothing that other nodes want to hear of
+			if n.WALEnd != old.WALEnd {
+				root.put(n)
+				root.Version--
+			}
+			return Result{Node: n}
+		}
 	}
 	root.put(n)
 	a.emit(Event{Type: EventNodeRegistered, Node: n.ID, Detail: fmt.Sprintf("boot %d, %s", n.Boot, n.Address)})
 	return Result{Node: n}
+}
+
+// sameButWAL compares all that a node says of itself but how far its log has come.
+func (n *Node) sameButWAL(o *Node) bool {
+	return n.ID == o.ID && n.Disk == o.Disk && n.Meta == o.Meta && n.Boot == o.Boot && n.Instance == o.Instance &&
+		n.Address == o.Address && n.Peer == o.Peer && n.Data == o.Data && n.Rack == o.Rack && n.Version == o.Version &&
+		n.State == o.State && n.Replaced == o.Replaced && maps.Equal(n.Labels, o.Labels)
+}
+
+// Admit judges one start of a node by a list of nodes, as the root shard would by its own.
+func Admit(nodes []*Node, cmd *RegisterNode) error {
+	r := &Root{Nodes: nodes}
+	if err := r.admit(cmd, r.Node(cmd.Node)); err != nil {
+		return err
+	}
+	return nil
 }
 
 // admit judges one start of a node. A disk that went back in time, or another disk under a known name, would answer
@@ -163,6 +192,17 @@ func (r *Root) admit(cmd *RegisterNode, old *Node) *base.Error {
 			WithHint("bring back the disk as it was, or give the node up for a new one: eg-cli node replace %s", cmd.Node)
 	}
 	switch {
+	case old.Replaced && old.Disk == cmd.Disk:
+		return base.Errorf(base.CodeNotAdmitted, op, "disk %s of node %s was given up", cmd.Disk, cmd.Node).
+			WithHint("start node %s with empty directories", cmd.Node)
+	case old.Replaced && old.Meta == cmd.Meta:
+		return base.Errorf(base.CodeNotAdmitted, op, "the meta directory of node %s was given up with its disk", cmd.Node).
+			WithHint("start node %s with empty directories", cmd.Node)
+	case old.Replaced && cmd.Boot <= old.Boot:
+		return base.Errorf(base.CodeNotAdmitted, op, "node %s comes with start %d on its new disk, but start %d has been seen", cmd.Node, cmd.Boot, old.Boot).
+			WithHint("start it with join_seed_nodes, so that it learns where to go on")
+	case old.Replaced:
+		return nil
 	case old.Disk != cmd.Disk:
 		return replace("node %s is known with disk %s, but this is disk %s", cmd.Node, old.Disk, cmd.Disk)
 	case old.Meta != cmd.Meta:
@@ -193,6 +233,31 @@ func (a *applier) setNodeState(cmd *SetNodeState) Result {
 	n := *old
 	n.State = cmd.State
 	root.put(&n)
-	a.emit(Event{Type: EventNodeState, Node: n.ID, Detail: n.State.String()})
+	a.emit(Event{Type: EventNodeState, Node: n.ID, Detail: n.State.String(), Before: old.State.String(), After: n.State.String()})
+	return Result{Node: &n}
+}
+
+// replaceNode gives a node's disk up. Its log's end and its disk stand until another disk has come, so that the old one
+// is recognized if it comes back first.
+func (a *applier) replaceNode(cmd *ReplaceNode) Result {
+	const op = "replace node"
+	root := a.state.root
+	if root == nil {
+		return notRoot(op)
+	}
+	old := root.Node(cmd.Node)
+	switch {
+	case old == nil:
+		return refuse(base.Errorf(base.CodeNodeNotFound, op, "node %q not found", string(cmd.Node)))
+	case !cmd.Disk.IsZero() && cmd.Disk != old.Disk:
+		return refuse(base.Errorf(base.CodePreconditionFailed, op, "node %s has disk %s, not %s", cmd.Node, old.Disk, cmd.Disk).
+			WithHint("it has been replaced meanwhile: see eg-cli node describe %s", cmd.Node))
+	case old.Replaced:
+		return Result{Node: old}
+	}
+	n := *old
+	n.Replaced = true
+	root.put(&n)
+	a.emit(Event{Type: EventNodeReplaced, Node: n.ID, Detail: "disk " + n.Disk.String() + " is given up"})
 	return Result{Node: &n}
 }

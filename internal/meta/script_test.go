@@ -22,6 +22,7 @@ import (
 //	roll NAME range=N end=N cause=C [segment=N epoch=N] [bytes=N] [last=MS] [gap=MS] [on=n1] [unopened]
 //	trim NAME range=N through=N [cause=C]               producer NAME id=N name=P
 //	init cluster=N       register n1 boot=N [disk=N] [meta=N] [instance=N] [wal=N] [address=A]       state n1 is=draining
+//	replace n1 [disk=N]
 //	show                                                restart      (through a snapshot)
 func TestScripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -117,6 +118,11 @@ func (p *player) command(t *testing.T, d *datadriven.TestData) Command {
 	case "state":
 		states := map[string]NodeState{"normal": NodeNormal, "draining": NodeDraining, "out": NodeOut}
 		cmd.SetNodeState = &SetNodeState{Node: base.NodeID(name), State: states[argList(d, "is")[0]]}
+	case "replace":
+		cmd.ReplaceNode = &ReplaceNode{Node: base.NodeID(name)}
+		if d.HasArg("disk") {
+			cmd.ReplaceNode.Disk = id('d', int(argInt(t, d, "disk")))
+		}
 	default:
 		d.Fatalf(t, "unknown command %s", d.Cmd)
 	}

@@ -110,6 +110,8 @@ func (a *applier) run(cmd Command) Result {
 		return a.registerNode(cmd.RegisterNode)
 	case cmd.SetNodeState != nil:
 		return a.setNodeState(cmd.SetNodeState)
+	case cmd.ReplaceNode != nil:
+		return a.replaceNode(cmd.ReplaceNode)
 	case cmd.RecordRecovery != nil:
 		return a.recordRecovery(cmd.RecordRecovery)
 	}
