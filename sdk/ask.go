@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -17,6 +18,9 @@ const unreachableRounds = 3
 // minPatience is how long one broker gets at least before another is asked.
 const minPatience = 2 * time.Second
 
+// suspectAfter is how long a request waits before the connection is looked at.
+const suspectAfter = time.Second
+
 // maxHops is how many redirects are followed before the brokers are asked in turn again.
 const maxHops = 3
 
@@ -24,7 +28,7 @@ const maxHops = 3
 // from broker to broker while the answers say that another, or a later, try may do better, until ctx ends. A
 // request that changes something must carry a request id, which makes the retries one change.
 func (c *Client) ask(ctx context.Context, kind wire.Kind, req, resp any) error {
-	a := asking{c: c, kind: kind, op: kindName(kind), msg: wire.Encode(req)}
+	a := asking{c: c, kind: kind, op: kindName(kind), msg: wire.Encode(req), topic: topicOf(req)}
 	answer, err := a.run(ctx)
 	if err != nil {
 		return err
@@ -36,15 +40,19 @@ func (c *Client) ask(ctx context.Context, kind wire.Kind, req, resp any) error {
 		}
 		return e
 	}
+	node, addresses := decider(resp)
+	c.brokers.learn(addresses)
+	c.leaders.learn(a.topic, node)
 	return nil
 }
 
 // asking is one ask under way.
 type asking struct {
-	c    *Client
-	kind wire.Kind
-	op   string
-	msg  []byte
+	c     *Client
+	kind  wire.Kind
+	op    string
+	msg   []byte
+	topic string // that it is about; empty when it is about none
 
 	queue    []*broker // still to ask in this round
 	rounds   int       // begun
@@ -86,15 +94,32 @@ func (a *asking) run(ctx context.Context) (mux.Response, error) {
 				return mux.Response{}, a.failure(ctx)
 			}
 		case goElsewhere:
-			// Two brokers that each believe the other in charge must not send us back and forth without a pause.
-			if r := redirect(err); r.Address != "" && a.hops < maxHops {
-				a.hops++
-				a.queue = append([]*broker{a.c.brokers.at(r.Address)}, a.queue...)
-			}
+			a.correct(b, err)
 		case giveUp, resequence, forgotten, fenced:
 			return mux.Response{}, a.refusal(err)
 		}
 	}
+}
+
+// correct takes from an error who decides about the topic, and asks that one next. Two brokers that each believe the
+// other in charge must not send us back and forth without a pause.
+func (a *asking) correct(asked *broker, err error) {
+	bs := a.c.brokers
+	if node := a.c.leaders.of(a.topic); node != "" && bs.address(node) == asked.addr {
+		a.c.leaders.forget(a.topic, node)
+	}
+	to := bs.follow(redirect(err))
+	if to == nil || a.hops >= maxHops {
+		return
+	}
+	a.hops++
+	a.c.leaders.learn(a.topic, redirect(err).Node)
+	a.first(to)
+}
+
+// first puts a broker in front of those still to ask.
+func (a *asking) first(b *broker) {
+	a.queue = append([]*broker{b}, slices.DeleteFunc(a.queue, func(q *broker) bool { return q == b })...)
 }
 
 // refusal is an answer that no other broker would change. A retry is recognised by its request id where the change is
@@ -119,9 +144,17 @@ func (a *asking) try(ctx context.Context, b *broker, conn *mux.Conn) (mux.Respon
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	// A broker may take long to answer, because its shard elects a leader; one that has vanished is found out early.
+	probe := time.AfterFunc(suspectAfter, func() { b.suspect(conn) })
+	defer probe.Stop()
 	answer, err := conn.Call(ctx, a.kind, a.msg, nil)
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
 		b.suspect(conn)
+	case err != nil && b.silent.Load() == conn:
+		silence := base.Errorf(base.CodeTimeout, a.op, "the broker at %s does not answer", b.addr).WithOutcome(base.OutcomeOf(err))
+		silence.Err = context.DeadlineExceeded // of the probe
+		err = silence
 	}
 	return answer, err
 }
@@ -143,6 +176,11 @@ func (a *asking) next(ctx context.Context) (*broker, bool) {
 		a.rounds++
 		a.hops = 0
 		a.queue = a.c.brokers.candidates()
+		if addr := a.c.brokers.address(a.c.leaders.of(a.topic)); addr != "" {
+			if b := a.c.brokers.at(addr); !b.resting() {
+				a.first(b)
+			}
+		}
 	}
 	b := a.queue[0]
 	a.queue = a.queue[1:]

@@ -22,7 +22,8 @@ type broker struct {
 	addr string
 	conn atomic.Pointer[mux.Conn] // the last one opened; it may have ended
 
-	suspected atomic.Bool // a probe is under way
+	suspected atomic.Bool              // a probe is under way
+	silent    atomic.Pointer[mux.Conn] // the last one that did not answer a probe
 
 	mu struct {
 		sync.Mutex
@@ -52,6 +53,13 @@ func (b *broker) live() *mux.Conn {
 	default:
 		return conn
 	}
+}
+
+// resting reports whether a connection would first wait out the pause after a failed attempt.
+func (b *broker) resting() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.live() == nil && time.Now().Before(b.mu.notBefore)
 }
 
 // connect returns the connection, opening it if need be. Callers share one attempt, which outlives a caller whose
@@ -157,6 +165,7 @@ func (b *broker) suspect(conn *mux.Conn) {
 		defer cancel()
 		if _, err := conn.Call(ctx, wire.KindPing, wire.Encode(wire.PingRequest{}), nil); errors.Is(err, context.DeadlineExceeded) {
 			b.c.cfg.logger.Warn("no answer to a ping; closing the connection", "address", b.addr)
+			b.silent.Store(conn)
 			_ = conn.Close()
 		}
 		return nil

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -99,21 +100,37 @@ func (bs *brokers) address(n base.NodeID) string {
 	return bs.mu.nodes[n]
 }
 
+// follow is the broker that an error names as the one to ask; nil when it names none, or one whose address nobody said.
+func (bs *brokers) follow(r base.Redirect) *broker {
+	if r.Address == "" {
+		r.Address = bs.address(r.Node)
+	} else if r.Node != "" {
+		bs.learn([]wire.NodeAddress{{ID: r.Node, Address: r.Address}})
+	}
+	if r.Address == "" {
+		return nil
+	}
+	return bs.at(r.Address)
+}
+
 // candidates lists whom to ask when any broker will do: those connected, then the others known, then the seeds,
-// each in random order so that clients spread.
+// each in random order so that clients spread, and at last those that could not be reached just now.
 func (bs *brokers) candidates() []*broker {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
-	var connected, known, seeds []*broker
+	var connected, known, seeds, resting []*broker
 	seen := make(map[string]bool)
 	add := func(addr string, cold *[]*broker) {
 		if seen[addr] {
 			return
 		}
 		seen[addr] = true
-		if b := bs.atLocked(addr); b.live() != nil {
+		switch b := bs.atLocked(addr); {
+		case b.live() != nil:
 			connected = append(connected, b)
-		} else {
+		case b.resting():
+			resting = append(resting, b)
+		default:
 			*cold = append(*cold, b)
 		}
 	}
@@ -123,10 +140,11 @@ func (bs *brokers) candidates() []*broker {
 	for _, addr := range bs.c.cfg.seeds {
 		add(addr, &seeds)
 	}
-	for _, list := range [][]*broker{connected, known, seeds} {
+	lists := [][]*broker{connected, known, seeds, resting}
+	for _, list := range lists {
 		rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	}
-	return append(append(connected, known...), seeds...)
+	return slices.Concat(lists...)
 }
 
 func (bs *brokers) close() {

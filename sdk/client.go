@@ -17,6 +17,7 @@ type Client struct {
 	group   *task.Group // every goroutine of the client, its producers and consumers
 	brokers *brokers
 	topics  *topics
+	leaders leaders
 
 	// maxRecord and maxBatch are the limits that the last handshake stated; 0 before the first.
 	maxRecord atomic.Int64

@@ -214,6 +214,5 @@ func (t *topic) fetch(ctx context.Context) (*route, error) {
 	if err := t.c.ask(ctx, wire.KindRoute, wire.RouteRequest{Name: t.name}, &resp); err != nil {
 		return nil, about("find topic "+t.name, err)
 	}
-	t.c.brokers.learn(resp.Topic.Nodes)
 	return newRoute(resp.Topic)
 }

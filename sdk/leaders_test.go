@@ -1,0 +1,133 @@
+package sdk
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+func addresses(nodes ...base.NodeID) (list []wire.NodeAddress) {
+	for _, n := range nodes {
+		list = append(list, wire.NodeAddress{ID: n, Address: string(n) + ":2921"})
+	}
+	return list
+}
+
+// describeScript answers describes as one cluster of n1 and n2 would, of which one leads, and notes who was asked.
+type describeScript struct {
+	leader base.NodeID
+	asked  []base.NodeID
+	refuse bool // whoever does not lead refuses, instead of forwarding
+}
+
+func (s *describeScript) answer(node base.NodeID, _ *mux.Request) (any, error) {
+	s.asked = append(s.asked, node)
+	if s.refuse && node != s.leader {
+		return nil, base.Errorf(base.CodeNotLeader, "describe topic", "not here").WithRedirect(base.Redirect{Node: s.leader, Address: string(s.leader) + ":2921"})
+	}
+	return wire.DescribeTopicResponse{Topic: wire.TopicDetail{
+		Summary: wire.TopicSummary{Name: "orders", ShardLeader: s.leader}, Nodes: addresses("n1", "n2"),
+	}}, nil
+}
+
+// Whoever was named by an answer is asked first from then on; any broker will do for other topics.
+func TestTheLeaderThatAnAnswerNamesIsAskedNext(t *testing.T) {
+	s := &describeScript{leader: "n2"}
+	withMeta(t, s.answer, func(t *testing.T, _ *fakeNet, cl *Client) {
+		for range 20 {
+			_, err := cl.Admin().DescribeTopic(t.Context(), "orders")
+			require.NoError(t, err)
+		}
+		require.Equal(t, slices.Repeat([]base.NodeID{"n2"}, 19), s.asked[1:])
+	})
+}
+
+// A leadership that moves costs one redirect, and the next request goes to the new leader at once.
+func TestALeaderThatChangedIsCorrected(t *testing.T) {
+	s := &describeScript{leader: "n1", refuse: true}
+	withMeta(t, s.answer, func(t *testing.T, _ *fakeNet, cl *Client) {
+		describe := func() {
+			_, err := cl.Admin().DescribeTopic(t.Context(), "orders")
+			require.NoError(t, err)
+		}
+		describe()
+		s.leader, s.asked = "n2", nil
+		start := time.Now()
+		describe()
+		describe()
+		require.Equal(t, []base.NodeID{"n1", "n2", "n2"}, s.asked)
+		require.Zero(t, time.Since(start))
+	})
+}
+
+// A redirect may name a node alone, when the broker that gives it does not know its client address and we do.
+func TestARedirectByNode(t *testing.T) {
+	var asked []base.NodeID
+	withMeta(t, func(node base.NodeID, _ *mux.Request) (any, error) {
+		asked = append(asked, node)
+		if node == "n1" {
+			return nil, base.Errorf(base.CodeNotLeader, "describe topic", "ask n2").WithRedirect(base.Redirect{Node: "n2"})
+		}
+		return wire.DescribeTopicResponse{}, nil
+	}, func(t *testing.T, _ *fakeNet, cl *Client) {
+		cl.brokers.learn(addresses("n1", "n2"))
+		cl.leaders.learn("orders", "n1")
+		_, err := cl.Admin().DescribeTopic(t.Context(), "orders")
+		require.NoError(t, err)
+		require.Equal(t, []base.NodeID{"n1", "n2"}, asked)
+	})
+}
+
+// The leader dies: its connection breaks, the next try goes to another broker at once, and so do later requests, although
+// nobody has said yet who leads instead.
+func TestADeadLeaderIsLeftAtOnce(t *testing.T) {
+	s := &describeScript{leader: "n1"}
+	withMeta(t, s.answer, func(t *testing.T, n *fakeNet, cl *Client) {
+		describe := func() {
+			_, err := cl.Admin().DescribeTopic(t.Context(), "orders")
+			require.NoError(t, err)
+		}
+		describe()
+		describe()
+		n.refuse("n1:2921")
+		s.asked = nil
+		start := time.Now()
+		for range 20 {
+			describe()
+		}
+		require.Equal(t, slices.Repeat([]base.NodeID{"n2"}, 20), s.asked)
+		require.Zero(t, time.Since(start), "nobody waits for the pause before a redial")
+	})
+}
+
+func TestLeadersAreBounded(t *testing.T) {
+	var l leaders
+	for i := range maxLeaders + 100 {
+		l.learn(fmt.Sprint("t", i), "n1")
+	}
+	require.Len(t, l.m, maxLeaders)
+	l.learn("t", "n1")
+	l.learn("t", "n2")
+	require.Equal(t, base.NodeID("n2"), l.of("t"))
+	l.forget("t", "n1")
+	require.Equal(t, base.NodeID("n2"), l.of("t"), "somebody has put it right already")
+	l.forget("t", "n2")
+	require.Empty(t, l.of("t"))
+	l.learn("", "n1")
+	require.Empty(t, l.of(""))
+}
+
+// refuse ends whoever listens at an address as a kill would: its connections break, and new ones are refused.
+func (n *fakeNet) refuse(addr string) {
+	n.mu.Lock()
+	delete(n.listeners, addr)
+	n.mu.Unlock()
+	n.cut(addr)
+}
