@@ -50,8 +50,9 @@ const (
 // operations at once to be judged at all.
 const judgeWithin = 20 * time.Second
 
-// Run runs a test in virtual time, with a cluster that has no nodes yet, and judges what clients were told.
-func Run(t *testing.T, o Options, test func(c *Cluster)) {
+// Run runs a test in virtual time, with a cluster that has no nodes yet, and judges what clients were told. The t that
+// the test gets is that of the bubble.
+func Run(t *testing.T, o Options, test func(t *testing.T, c *Cluster)) {
 	t.Helper()
 	if o.Shards == 0 {
 		o.Shards = 4
@@ -72,7 +73,7 @@ func Run(t *testing.T, o Options, test func(c *Cluster)) {
 	synctest.Test(t, func(t *testing.T) {
 		c = newCluster(t, o)
 		defer c.end()
-		test(c)
+		test(t, c)
 	})
 	if err := history.Check(c.Asked.Ops(), judgeWithin); err != nil {
 		t.Error(err)

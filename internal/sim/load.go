@@ -84,6 +84,8 @@ func (l *Load) Verify() {
 		}
 	}
 	for _, s := range l.streams {
-		s.verify()
+		if err := s.verify(); err != nil {
+			l.c.Fatalf("%v", err)
+		}
 	}
 }

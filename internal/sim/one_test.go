@@ -10,7 +10,7 @@ import (
 // One broker, whose process and whose power go away under load. What its clients were told holds.
 func TestOneNode(t *testing.T) {
 	alone := func(_ int, cfg *config.Config) { cfg.JoinSeedNodes = nil }
-	Run(t, Options{Seed: 1, Config: alone}, func(c *Cluster) {
+	Run(t, Options{Seed: 1, Config: alone}, func(t *testing.T, c *Cluster) {
 		c.Start(1)
 		load := c.StartLoad(LoadOptions{Producers: 2})
 		n := c.Node(1)

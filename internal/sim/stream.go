@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -79,14 +80,13 @@ func (s *stream) hear(n int64, ack sdk.Ack, err error) {
 
 // verify reads the topic from its beginning to its end: every record acknowledged is there once, at the offset of its
 // ack; records of one key come in the order in which they were sent; offsets are dense.
-func (s *stream) verify() {
-	s.c.T.Helper()
+func (s *stream) verify() error {
 	if s.sent == 0 {
-		return
+		return nil
 	}
 	consumer, err := s.client.NewConsumer(sdk.WithTopics(s.topic), sdk.WithStart(sdk.Earliest()), sdk.WithStop(sdk.StopAtEnd()))
 	if err != nil {
-		s.c.Fatalf("read %s: %v", s.topic, err)
+		return fmt.Errorf("read %s: %w", s.topic, err)
 	}
 	defer consumer.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -96,25 +96,26 @@ func (s *stream) verify() {
 	ends := make(map[sdk.RangeID]int64)
 	for m, err := range consumer.Records(ctx) {
 		if err != nil {
-			s.c.Fatalf("read %s: %v", s.topic, err)
+			return fmt.Errorf("read %s: %w", s.topic, err)
 		}
 		n, key := int64(binary.BigEndian.Uint64(m.Value)), m.Key[0]
 		if ack, ok := s.acked[n]; ok && (ack.Range != m.Range || ack.Offset != m.Offset) {
-			s.c.Fatalf("%s: record %d was acknowledged as %v, and is read at %s of range %d", s.topic, n, ack, m.Position(), m.Range)
+			return fmt.Errorf("%s: record %d was acknowledged as %v, and is read at %v", s.topic, n, ack.Position, m.Position())
 		}
 		if m.Offset != ends[m.Range] {
-			s.c.Fatalf("%s: range %d has offset %d where %d follows", s.topic, m.Range, m.Offset, ends[m.Range])
+			return fmt.Errorf("%s: range %d has offset %d where %d follows", s.topic, m.Range, m.Offset, ends[m.Range])
 		}
 		if before, ok := last[key]; found[n] || ok && before > n {
-			s.c.Fatalf("%s: record %d comes after record %d of the same key", s.topic, n, before)
+			return fmt.Errorf("%s: record %d comes after record %d of the same key", s.topic, n, before)
 		}
 		ends[m.Range]++
 		found[n], last[key] = true, n
 	}
 	for n, ack := range s.acked {
 		if !found[n] {
-			s.c.Fatalf("%s: record %d was acknowledged as %v, and is lost", s.topic, n, ack)
+			return fmt.Errorf("%s: record %d was acknowledged as %v, and is lost", s.topic, n, ack.Position)
 		}
 	}
 	s.c.Trace.Logf("client", "%s: %d records sent, %d acknowledged, %d read", s.topic, s.sent, len(s.acked), len(found))
+	return nil
 }
