@@ -118,6 +118,9 @@ func (n *Node) cutOff(left func(*vfs.Mem) *vfs.Mem) {
 	p.machine.Kill()
 	n.disk = left(n.disk)
 	n.c.ended.Go(func() { n.end(p) })
+	if err := n.checkDisk(); err != nil {
+		n.c.Fatalf("the disk that %s leaves: %v", n.Name, err)
+	}
 }
 
 // Stop ends the broker in good order and waits for it.
