@@ -144,7 +144,7 @@ const (
 	LeaderSettled  = 10 * time.Second // the other has been the better leader for so long
 	LeaderStart    = 5 * time.Second  // the same, when this node has just started, as all may have
 	LeaderPause    = 2 * time.Second  // between two transfers of one node
-	LeaderReturned = 5 * time.Minute  // a shard that came back is not given away again before
+	LeaderReturned = 5 * time.Minute  // a shard that came back is not given to the same node again before
 	leaderStarting = time.Minute      // for so long a node has just started
 )
 
@@ -159,7 +159,7 @@ type LedShard struct {
 // concurrent use.
 type Handovers struct {
 	since map[base.ShardID]preference
-	given map[base.ShardID]time.Time // when a shard was given away last
+	given map[base.ShardID]preference // to whom a shard was given last, and when
 	last  time.Time
 }
 
@@ -186,8 +186,8 @@ func (h *Handovers) Next(now, started time.Time, led []LedShard) (LedShard, bool
 			p = preference{node: l.Preferred, at: now}
 		}
 		since[l.Shard] = p
-		given, ever := h.given[l.Shard]
-		if now.Sub(p.at) >= settled && (!ever || now.Sub(given) >= LeaderReturned) &&
+		given := h.given[l.Shard]
+		if now.Sub(p.at) >= settled && (given.node != l.Preferred || now.Sub(given.at) >= LeaderReturned) &&
 			(best < 0 || p.at.Before(since[led[best].Shard].at)) {
 			best = i
 		}
@@ -197,9 +197,9 @@ func (h *Handovers) Next(now, started time.Time, led []LedShard) (LedShard, bool
 		return LedShard{}, false
 	}
 	if h.given == nil {
-		h.given = make(map[base.ShardID]time.Time)
+		h.given = make(map[base.ShardID]preference)
 	}
-	h.last, h.given[led[best].Shard] = now, now
+	h.last, h.given[led[best].Shard] = now, preference{node: led[best].Preferred, at: now}
 	delete(h.since, led[best].Shard)
 	return led[best], true
 }
