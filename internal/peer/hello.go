@@ -1,6 +1,8 @@
 package peer
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"net"
 	"time"
@@ -21,6 +23,17 @@ type Hello struct {
 	Boot       uint64         `cbor:"5,keyasint"`
 	Instance   base.UUID      `cbor:"6,keyasint"`
 	To         base.NodeID    `cbor:"7,keyasint,omitempty"` // whom the dialler expects to meet
+	StartedMs  int64          `cbor:"8,keyasint,omitempty"`
+}
+
+// Outranks decides which of two processes of one node stays: the later boot, then the elder, then the lower instance.
+// Both come to the same answer, so that exactly one ends.
+func (h Hello) Outranks(o Hello) bool {
+	return cmp.Or(
+		cmp.Compare(o.Boot, h.Boot),
+		cmp.Compare(h.StartedMs, o.StartedMs),
+		bytes.Compare(h.Instance[:], o.Instance[:]),
+	) < 0
 }
 
 // Twin says that a second process runs as this node.
@@ -33,7 +46,7 @@ type Twin struct {
 func (h *Host) hello(to base.NodeID) Hello {
 	return Hello{
 		MinVersion: version, MaxVersion: version, Cluster: h.Cluster(),
-		Node: h.o.Node, Boot: h.o.Boot, Instance: h.o.Instance, To: to,
+		Node: h.o.Node, Boot: h.Boot(), Instance: h.o.Instance, To: to, StartedMs: h.o.StartedMs,
 	}
 }
 

@@ -20,6 +20,7 @@ type Host struct {
 	tasks    *task.Group
 	handlers atomic.Pointer[map[Kind]Handler]
 	stats    counters
+	boot     atomic.Uint64
 
 	mu      sync.Mutex
 	closed  bool
@@ -55,6 +56,7 @@ func New(o Options) *Host {
 		loose: make(map[*conn]bool),
 	}
 	h.handlers.Store(&map[Kind]Handler{})
+	h.boot.Store(o.Boot)
 	return h
 }
 
@@ -91,6 +93,13 @@ func (h *Host) Cluster() base.ClusterID {
 	defer h.mu.Unlock()
 	return h.cluster
 }
+
+// Boot is the start that this node tells its peers.
+func (h *Host) Boot() uint64 { return h.boot.Load() }
+
+// SetBoot changes that for the connections to come: a node whose disk was replaced goes on counting where the old one
+// ended, once it has learnt where that is. SetCluster, after it, makes the connections anew.
+func (h *Host) SetBoot(boot uint64) { h.boot.Store(boot) }
 
 // SetCluster gives a node that had no cluster yet its own. Its connections are made anew, so that both sides check.
 func (h *Host) SetCluster(id base.ClusterID) {

@@ -12,8 +12,10 @@ import (
 type Options struct {
 	Node     base.NodeID
 	Boot     uint64
-	Instance base.UUID      // of this process
-	Cluster  base.ClusterID // zero while there is none; see SetCluster
+	Instance base.UUID // of this process
+	// StartedMs is when this process started, for the case that it meets its double.
+	StartedMs int64
+	Cluster   base.ClusterID // zero while there is none; see SetCluster
 
 	Listen  func(Tag) net.Listener                   // where TagMain, TagBulk and TagAsk arrive: Demux.Listener
 	Resolve func(base.NodeID) (addr string, ok bool) // the address book; asked before every attempt, must not block
