@@ -31,6 +31,8 @@ type letters struct {
 	topics   map[base.TopicID]bool // created (true) or altered: every active segment is told, retention looked at
 	touched  map[base.TopicID]bool // segments changed: retention looked at
 	asks     []*ask
+	openings []*opening
+	givenUp  []*opening
 	told     []told
 	fenced   []fenced
 	held     []held // what nodes have, by range

@@ -27,6 +27,8 @@ type loop struct {
 	agenda   agenda
 	recover  recoveries
 	asks     map[base.SegmentID][]*ask // answered when the segment is sealed, or when it turns out that it cannot be yet
+	openings map[*opening]struct{}     // who waits for a topic to open
+	behind   bool                      // what came last could not be read; it will be
 	gone     []meta.TopicGone          // confirmed removals that are not committed yet
 	wakeAt   time.Time                 // when to look again, whatever comes
 }
@@ -34,7 +36,7 @@ type loop struct {
 func newLoop(c *Coord, shard base.ShardID) *loop {
 	l := &loop{
 		coord: c, shard: shard, outboxes: make(map[base.Replica]*outbox), unopened: make(map[base.SegmentID]bool),
-		asks: make(map[base.SegmentID][]*ask), agenda: newAgenda(), known: make(map[base.NodeID]life),
+		asks: make(map[base.SegmentID][]*ask), openings: make(map[*opening]struct{}), agenda: newAgenda(), known: make(map[base.NodeID]life),
 	}
 	l.ctx, l.cancel = context.WithCancelCause(c.ctx)
 	l.inbox = newInbox(l.ctx)
@@ -58,6 +60,9 @@ func (l *loop) run() {
 		now := time.Now()
 		l.wakeAt = time.Time{}
 		l.observe(l.inbox.take(), now)
+		if !l.behind {
+			l.settleOpenings()
+		}
 		l.plan(now)
 		l.forget(now)
 		l.fence(now)
@@ -98,6 +103,7 @@ func (l *loop) observe(in letters, now time.Time) {
 	for _, t := range in.told {
 		l.onTold(t, now)
 	}
+	l.expect(in)
 	for _, f := range in.fenced {
 		l.recover.answered(f)
 	}
@@ -126,6 +132,7 @@ func (l *loop) observe(in letters, now time.Time) {
 		return nil
 	})
 	l.coord.count(returned)
+	l.behind = err != nil
 	if err != nil {
 		// The letters are lost with the leadership, or else are read out of the whole state again.
 		l.inbox.deliver(func(b *letters) { b.rescan = true })
