@@ -49,7 +49,7 @@ func (s *Server) Start(ctx context.Context) error {
 		}
 	}
 	s.progress.done.Store(true)
-	s.journal.Append(nodeEvent(s.id.Node, "NODE_STARTED", "boot", strconv.FormatUint(s.id.Boot, 10), "version", s.deps.Version))
+	s.noteNode(s.id.Node, "NODE_STARTED", "", "", "boot", strconv.FormatUint(s.id.Boot, 10), "version", s.deps.Version)
 	return nil
 }
 
@@ -208,12 +208,16 @@ func (s *Server) found(ctx context.Context) error {
 func (s *Server) serve(context.Context) error {
 	s.fetchPool = newPool("fetch", fetchWorkers, fetchQueue)
 	s.metaPool = newPool("metadata", metaWorkers, metaQueue)
+	s.watches.begin(watchSource{
+		node: s.id.Node, boot: s.id.Boot, cluster: s.id.Cluster, journal: s.journal, state: s.watchedState, run: s.metaPool.run,
+	})
 	s.mux = mux.NewServer(mux.ServerOptions{
 		Handler: s, Hello: s.hello,
 		MaxConns: s.cfg.MaxConnections, MaxInFlightRequests: maxInFlight, MaxInFlightBytes: max(maxInFlightBytes, 2*s.maxBatchBytes()),
 		PayloadLimit: int(s.maxBatchBytes()), IdleTimeout: idleTimeout, Logger: s.deps.Logger,
 	})
 	s.registry.GaugeFunc("eastguard_connections", "Client connections.", func() float64 { return float64(s.mux.Stats().Connections) })
+	s.registry.GaugeFunc("eastguard_watchers", "Watches of this node that wait for news.", func() float64 { return float64(s.watches.len()) })
 	s.registry.GaugeFunc("eastguard_parked_fetches", "Fetches that wait for data.", func() float64 { return float64(s.parked.len()) })
 	s.tasks.Go(func() {
 		if err := s.mux.Serve(s.listener); err != nil {
@@ -229,6 +233,7 @@ func (s *Server) serve(context.Context) error {
 func (s *Server) finishRequests() error {
 	s.closing.Store(true)
 	s.parked.close()
+	s.watches.close()
 	ctx, cancel := context.WithTimeout(context.Background(), drainWithin)
 	defer cancel()
 	// Side by side: the connections stay open until every answer is written, and the plane gives the answers.
@@ -237,6 +242,7 @@ func (s *Server) finishRequests() error {
 	err := errors.Join(s.plane.Close(), <-drained)
 	s.fetchPool.close(ctx)
 	s.metaPool.close(ctx)
+	s.asks.close(ctx)
 	s.gatherPool.close(ctx)
 	s.router.Close(ctx)
 	s.tasks.Wait()

@@ -144,7 +144,7 @@ func (s *Server) events(n int) []wire.Event {
 }
 
 func wireEvent(e telemetry.Event) wire.Event {
-	w := wire.Event{Seq: e.Seq, TimeMs: e.TimeMs, Node: e.Node, Type: e.Type, Subject: e.Subject, Cause: e.Cause.String(), GapMs: e.GapMs}
+	w := wire.Event{Seq: e.Seq, TimeMs: e.TimeMs, Node: e.Node, Type: e.Type, Subject: e.Subject, Cause: e.Cause.String(), GapMs: e.GapMs, Before: e.Before, After: e.After, Actor: e.Actor}
 	for _, k := range sortedKeys(e.Detail) {
 		if w.Detail != "" {
 			w.Detail += " "

@@ -57,6 +57,7 @@ func (s *Server) startCoord(context.Context) error {
 
 // onLead hears that a shard serves here as leader, or no longer does.
 func (s *Server) onLead(shard base.ShardID, leading bool, term uint64) {
+	s.noteLead(shard, leading, term)
 	s.leadChanged(shard, leading, term)
 	s.leads.Lock()
 	defer s.leads.Unlock()

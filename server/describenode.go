@@ -9,32 +9,38 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"time"
 
-	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
-// describeNode tells everything that this node knows about itself.
-func (s *Server) describeNode(_ context.Context, req wire.DescribeNodeRequest) (wire.DescribeNodeResponse, error) {
-	const op = "describe node"
-	if req.Node != "" && req.Node != s.id.Node {
-		n, ok := s.view().Node(req.Node)
-		if !ok {
-			return wire.DescribeNodeResponse{}, base.Errorf(base.CodeNodeNotFound, op, "node %s not found", req.Node)
-		}
-		return wire.DescribeNodeResponse{}, base.Errorf(base.CodeNotLeader, op, "node %s can describe itself", req.Node).
-			WithRedirect(base.Redirect{Node: n.ID, Address: n.Address})
+// describeNode tells everything that a node knows about itself: this one, or another by asking it.
+func (s *Server) describeNode(ctx context.Context, req wire.DescribeNodeRequest) (wire.DescribeNodeResponse, error) {
+	node := req.Node
+	if node == "" {
+		node = s.id.Node
 	}
-	self, _ := s.view().Node(s.id.Node)
-	st := s.store.Stats()
-	return wire.DescribeNodeResponse{
-		Status: s.nodeStatus(self, s.rates.now(time.Now())), Cluster: s.id.Cluster, Disk: s.id.Disk, Meta: s.id.Meta,
+	var resp wire.DescribeNodeResponse
+	if err := s.mustKnow("describe node", node); err != nil {
+		return resp, err
+	}
+	err := s.ask(ctx, node, askDescribe, nil, &resp)
+	if n, ok := s.view().Node(node); ok && err == nil {
+		s.judge(&resp.Status, n)
+	}
+	return resp, err
+}
+
+func (s *Server) describeSelf() wire.DescribeNodeResponse {
+	st, own := s.store.Stats(), s.ownStatus()
+	resp := wire.DescribeNodeResponse{
+		Status: own, Cluster: s.id.Cluster, Disk: s.id.Disk, Meta: s.id.Meta,
+		ClusterAddress: s.self.cluster, DataAddress: s.self.data, AdminAddress: s.self.admin,
 		GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Pid: os.Getpid(),
 		StartedMs: s.started.UnixMilli(), DataDir: s.cfg.DataDir, MetaDir: s.cfg.MetaDir,
 		Counters: s.counters(), RssBytes: residentBytes(),
-		WalBytes: st.WAL.Bytes, WalFiles: st.WAL.Files,
-	}, nil
+		WalBytes: st.WAL.Bytes, WalFiles: st.WAL.Files, RingHash: own.RingHash, RingVersion: own.RingVersion,
+	}
+	return resp
 }
 
 // counters lists every counter and gauge of the node's registry.

@@ -64,10 +64,12 @@ func (s *Server) routed(ctx context.Context, r *mux.Request, prepare preparer) {
 		ctx, cancel := context.WithDeadline(ctx, r.Arrived.Add(metaTimeout))
 		defer cancel()
 		if !known {
-			if shard, err = s.findTopic(ctx, r.Kind.String(), j.topic); err != nil {
+			found, err := s.findTopic(ctx, r.Kind.String(), j.topic)
+			if err != nil {
 				r.Fail(err)
 				return
 			}
+			shard = found
 		}
 		answer, err := s.router.Do(ctx, s.routable(r.Kind, r.Message, shard, j))
 		if err != nil {

@@ -48,6 +48,12 @@ func (s *Server) Handle(ctx context.Context, r *mux.Request) {
 		pooled(s, s.metaPool, ctx, r, s.clusterHealth)
 	case wire.KindDescribeNode:
 		pooled(s, s.metaPool, ctx, r, s.describeNode)
+	case wire.KindListNodes:
+		pooled(s, s.metaPool, ctx, r, s.listNodes)
+	case wire.KindNodeRing:
+		pooled(s, s.metaPool, ctx, r, s.nodeRing)
+	case wire.KindWatchNode:
+		s.watchNode(ctx, r)
 	case wire.KindHello:
 		r.Fail(base.Errorf(base.CodeInvalidArgument, "hello", "this connection has shaken hands already"))
 	default:

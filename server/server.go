@@ -56,11 +56,15 @@ type Server struct {
 		view    topology.View // the root shard's nodes, and what was last seen of this one's disk
 		usageAt time.Time
 	}
+	ring  ringOfView
 	leads struct {
 		sync.Mutex
 		shards map[base.ShardID]struct{} // that this node leads
 	}
 	parked   parkingLot
+	watches  watches
+	answers  map[askTopic]answerer // read only
+	asks     crew                  // answer other nodes' questions
 	started  time.Time
 	progress progress
 	closing  atomic.Bool
@@ -98,6 +102,8 @@ func New(cfg config.Config, deps Deps) (*Server, error) {
 	}
 	registerProcess(r, deps.Version)
 	s.routes = s.routeTable()
+	s.answers = s.answerers()
+	s.asks = crew{name: "answer", limit: asksAtOnce}
 	s.leads.shards = make(map[base.ShardID]struct{})
 	return s, nil
 }

@@ -25,7 +25,10 @@ func (a *applier) alterTopic(cmd *AlterTopic) Result {
 	t.Version++
 	t.ConfigVersion = t.Version
 	s.put(t)
-	a.emit(Event{Type: EventTopicAltered, Topic: t.ID, Name: t.Name, Detail: describeChange(before, after)})
+	a.emit(Event{
+		Type: EventTopicAltered, Topic: t.ID, Name: t.Name, Detail: describeChange(before, after),
+		Before: listSettings(before), After: listSettings(after),
+	})
 	result.Version, result.Topic = t.Version, t
 	return result
 }
@@ -44,6 +47,16 @@ func diffSettings(old, new map[string]string) (before, after map[string]string) 
 		}
 	}
 	return before, after
+}
+
+// listSettings prints settings by name.
+func listSettings(settings map[string]string) string {
+	var list []string
+	for k, v := range settings {
+		list = append(list, k+"="+v)
+	}
+	slices.Sort(list)
+	return strings.Join(list, " ")
 }
 
 func describeChange(before, after map[string]string) string {

@@ -307,7 +307,7 @@ func (id *Identity) SetCluster(fsys vfs.FS, dataDir string, cluster base.Cluster
 	if err := next.write(fsys, dataDir); err != nil {
 		return err
 	}
-	*id = next
+	id.Cluster = cluster // and nothing else: the rest is read meanwhile
 	return nil
 }
 
@@ -318,6 +318,6 @@ func (id *Identity) SetPledge(fsys vfs.FS, dataDir string, p pledge.Pledge) erro
 	if err := next.write(fsys, dataDir); err != nil {
 		return err
 	}
-	*id = next
+	id.Pledge = p
 	return nil
 }

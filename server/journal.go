@@ -1,0 +1,136 @@
+package server
+
+import (
+	"strconv"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/dataplane"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/store"
+	"github.com/eastguard/eastguard/internal/telemetry"
+)
+
+// What the parts report, turned into the node's journal. An event of a shard's log stands in one journal only, that of
+// the node that led the shard when it was applied: who follows all nodes sees it once. What a node believes (members,
+// the ring) stands in every journal, because they may differ in it.
+
+// note appends an event to the journal and lets those who watch this node know. It does not block.
+func (s *Server) note(e telemetry.Event) {
+	e.Node = s.id.Node
+	s.journal.Append(e)
+	s.watches.wake()
+}
+
+// onApply hears what a shard has applied.
+func (s *Server) onApply(shard base.ShardID, events []meta.Event) {
+	if s.isNews(shard, events) {
+		for _, e := range events {
+			s.note(metaEvent(shard, e))
+		}
+	}
+	if c := s.coord.Load(); c != nil {
+		c.Applied(shard, events)
+	}
+}
+
+// isNews reports whether what was applied is for this node to tell: it leads the shard, and it is not a log being
+// applied again after a start, which an earlier start, or another node, has told.
+func (s *Server) isNews(shard base.ShardID, events []meta.Event) bool {
+	if len(events) == 0 || events[0].TimeMs < s.started.UnixMilli() {
+		return false
+	}
+	leader, _ := s.host.Leader(shard)
+	return leader == s.id.Node
+}
+
+func metaEvent(shard base.ShardID, e meta.Event) telemetry.Event {
+	t := telemetry.Event{
+		Type: string(e.Type), TimeMs: e.TimeMs, Cause: e.Cause, GapMs: e.GapMs, Before: e.Before, After: e.After,
+		Detail: map[string]string{"shard": shard.String()},
+	}
+	switch {
+	case e.Name != "" && e.Range != 0:
+		t.Subject = e.Name + "/" + e.Range.String()
+	case e.Name != "":
+		t.Subject = e.Name
+	case e.Node != "":
+		t.Subject = string(e.Node)
+	}
+	set := func(key, value string) {
+		if value != "" {
+			t.Detail[key] = value
+		}
+	}
+	if e.Segment != 0 {
+		set("segment", e.Segment.String())
+		set("end", strconv.FormatInt(e.Offset, 10))
+	}
+	if e.Next != 0 {
+		set("next", e.Next.String())
+	}
+	if e.Bytes != 0 {
+		set("bytes", strconv.FormatInt(e.Bytes, 10))
+	}
+	set("detail", e.Detail)
+	return t
+}
+
+// noteLead tells that this node has begun to lead a shard, and for how long nobody did: since the last sign of life of
+// whoever led before. A handover by agreement takes less than that can measure.
+func (s *Server) noteLead(shard base.ShardID, leading bool, term uint64) {
+	s.watches.changed()
+	if !leading {
+		return
+	}
+	e := telemetry.Event{
+		Type: "LEADER_CHANGED", Subject: "shard " + shard.String(), After: string(s.id.Node),
+		Detail: map[string]string{"shard": shard.String(), "term": strconv.FormatUint(term, 10)},
+	}
+	s.note(e)
+}
+
+// onRoll hears that a range goes on in a new segment: the gap is what producers felt.
+func (s *Server) onRoll(r dataplane.Rolled) {
+	s.note(telemetry.Event{
+		Type: "SEGMENT_OPENED", Subject: r.Topic + "/" + r.Ref.Range.String(), Cause: r.Cause, GapMs: r.Gap.Milliseconds(),
+		Detail: map[string]string{"segment": r.Opened.String(), "previous": r.Sealed.String(), "base": strconv.FormatInt(r.End, 10)},
+	})
+}
+
+var storeEvents = map[store.EventKind]string{
+	store.EventRecovered:   "STORE_RECOVERED",
+	store.EventDamage:      "DATA_DAMAGED",
+	store.EventQuarantined: "FILE_QUARANTINED",
+	store.EventCheckpoint:  "", // too frequent to be news
+	store.EventDiskFull:    "DISK_FULL",
+	store.EventDiskFreed:   "DISK_FREED",
+	store.EventDropped:     "FILES_DROPPED",
+}
+
+func (s *Server) onStoreEvent(e store.Event) {
+	name := storeEvents[e.Kind]
+	if name == "" {
+		return
+	}
+	detail := map[string]string{"detail": e.Detail}
+	if e.Path != "" {
+		detail["path"] = e.Path
+	}
+	if e.Bytes != 0 {
+		detail["bytes"] = strconv.FormatInt(e.Bytes, 10)
+	}
+	subject := string(s.id.Node)
+	if e.Segment != 0 {
+		subject = e.Ref.String() + "/" + e.Segment.String()
+	}
+	s.note(telemetry.Event{Type: name, Subject: subject, Detail: detail})
+}
+
+// noteNode tells something about a node, with what there is to say in pairs of a name and a value.
+func (s *Server) noteNode(node base.NodeID, kind, before, after string, pairs ...string) {
+	e := telemetry.Event{Type: kind, Subject: string(node), Before: before, After: after, Detail: make(map[string]string, len(pairs)/2)}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		e.Detail[pairs[i]] = pairs[i+1]
+	}
+	s.note(e)
+}
