@@ -33,6 +33,8 @@ const (
 	noteExits = "exits"
 	// noteSchema names the command's document in eg-cli schema.
 	noteSchema = "schema"
+	// noteDot marks commands that take -o dot, for Graphviz.
+	noteDot = "dot"
 )
 
 // Values of noteDeadline.
@@ -47,6 +49,10 @@ func (a *app) prepare(cmd *cobra.Command) error {
 	a.path = cmd.CommandPath()
 	set, err := a.resolve(cmd.Flags())
 	if err != nil {
+		return err
+	}
+	if set.dot && cmd.Annotations[noteDot] == "" {
+		_, err := term.ParseFormat(formatDot)
 		return err
 	}
 	a.set = set

@@ -40,49 +40,6 @@ type clusterDocument struct {
 	Events          []eventRow `json:"events"`
 }
 
-type nodeRow struct {
-	ID            string    `json:"id" col:"NODE"`
-	Boot          uint64    `json:"boot" col:"BOOT,wide"`
-	State         string    `json:"state" col:"STATE"`
-	Status        string    `json:"status" col:"STATUS,wide"`
-	ClientAddress string    `json:"client_address" col:"ADDRESS"`
-	Rack          string    `json:"rack" col:"RACK,wide"`
-	Leaders       int       `json:"leaders" col:"LEADERS"`
-	Segments      int       `json:"segments" col:"SEGMENTS"`
-	ShardLeaders  int       `json:"shard_leaders" col:"SHARDS,wide"`
-	DiskUsed      int64     `json:"disk_used_bytes" col:"DISK" as:"share" of:"DiskTotal" doc:"of the file system, by whomever"`
-	DiskTotal     int64     `json:"disk_total_bytes"`
-	InPerSec      int64     `json:"in_bytes_per_sec" col:"IN/s" as:"bytes"`
-	OutPerSec     int64     `json:"out_bytes_per_sec" col:"OUT/s" as:"bytes"`
-	FsyncP99Us    int64     `json:"fsync_p99_us" col:"FSYNC-P99" as:"us"`
-	AckP99Us      int64     `json:"ack_p99_us" col:"ACK-P99,wide" as:"us"`
-	UptimeMs      int64     `json:"uptime_ms" col:"UPTIME" as:"uptime"`
-	Version       string    `json:"version" col:"VERSION"`
-	StartedAt     term.Time `json:"started_at"`
-}
-
-type shardRow struct {
-	ID      string   `json:"id" col:"SHARD"`
-	State   string   `json:"state" col:"STATE"`
-	Leader  string   `json:"leader" col:"LEADER"`
-	Term    uint64   `json:"term" col:"TERM"`
-	Commit  uint64   `json:"commit" col:"COMMIT"`
-	Applied uint64   `json:"applied" col:"APPLIED"`
-	Voters  []string `json:"voters" col:"VOTERS"`
-	Topics  int      `json:"topics" col:"TOPICS"`
-}
-
-type eventRow struct {
-	Seq     uint64    `json:"seq"`
-	Time    term.Time `json:"time" col:"TIME" as:"stamp"`
-	Node    string    `json:"node" col:"NODE"`
-	Type    string    `json:"type" col:"TYPE"`
-	Subject string    `json:"subject" col:"SUBJECT"`
-	Cause   string    `json:"cause" col:"CAUSE"`
-	Detail  string    `json:"detail" col:"DETAIL"`
-	GapMs   int64     `json:"gap_ms"`
-}
-
 func newClusterStatusCommand(a *app, use string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   use,
@@ -124,24 +81,13 @@ func newClusterDocument(s sdk.ClusterStatus) clusterDocument {
 		InPerSec: s.InBytesPerSec, OutPerSec: s.OutBytesPerSec, RecordsIn: s.InRecordsPerSec, RecordsOut: s.OutRecordsPerSec,
 	}
 	for _, n := range s.Nodes {
-		doc.Nodes = append(doc.Nodes, nodeRow{
-			ID: string(n.ID), Boot: n.Boot, State: n.State, Status: n.Status, ClientAddress: n.Address, Rack: n.Rack,
-			Leaders: n.Leaders, Segments: n.Segments, ShardLeaders: n.ShardLeaders, DiskUsed: n.DiskUsed, DiskTotal: n.DiskTotal,
-			InPerSec: n.InBytesPerSec, OutPerSec: n.OutBytesPerSec, FsyncP99Us: n.FsyncP99Us, AckP99Us: n.AckP99Us,
-			UptimeMs: n.UptimeMs, Version: n.Version, StartedAt: timeOf(s.ObservedMs - n.UptimeMs),
-		})
+		doc.Nodes = append(doc.Nodes, newNodeRow(n, s.ObservedMs))
 	}
 	for _, sh := range s.Shards {
-		row := shardRow{ID: sh.ID.String(), State: sh.State, Leader: string(sh.Leader), Term: sh.Term, Commit: sh.Commit, Applied: sh.Applied, Topics: sh.Topics, Voters: []string{}}
-		for _, v := range sh.Voters {
-			row.Voters = append(row.Voters, string(v))
-		}
-		doc.Shards = append(doc.Shards, row)
+		doc.Shards = append(doc.Shards, newShardRow(sh))
 	}
 	for _, e := range s.Events {
-		doc.Events = append(doc.Events, eventRow{
-			Seq: e.Seq, Time: timeOf(e.TimeMs), Node: string(e.Node), Type: e.Type, Subject: e.Subject, Cause: e.Cause, Detail: e.Detail, GapMs: e.GapMs,
-		})
+		doc.Events = append(doc.Events, newEventRow(e.Node, 0, e))
 	}
 	return doc
 }

@@ -21,54 +21,101 @@ const (
 	completionTopics = 1000
 )
 
-// nameCache remembers the topic names that completion and did-you-mean saw last.
+// kind is what names are of.
+type kind uint8
+
+const (
+	kindTopic kind = iota
+	kindNode
+	kindShard
+)
+
+// nameCache remembers the names that completion and did-you-mean saw last.
 type nameCache struct {
-	mu     sync.Mutex
-	seeds  string
-	topics []string
-	at     time.Time
+	mu    sync.Mutex
+	seeds string
+	seen  map[kind]seenNames
 }
 
-func (c *nameCache) get(seeds string, now time.Time) ([]string, bool) {
+type seenNames struct {
+	names []string
+	at    time.Time
+}
+
+func (c *nameCache) get(k kind, seeds string, now time.Time) ([]string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.topics, c.seeds == seeds && now.Sub(c.at) < completionKeep
+	seen := c.seen[k]
+	return seen.names, c.seeds == seeds && now.Sub(seen.at) < completionKeep
 }
 
-func (c *nameCache) put(seeds string, topics []string, now time.Time) {
+func (c *nameCache) put(k kind, seeds string, names []string, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.seeds, c.topics, c.at = seeds, topics, now
+	if c.seen == nil || c.seeds != seeds {
+		c.seeds, c.seen = seeds, make(map[kind]seenNames)
+	}
+	c.seen[k] = seenNames{names, now}
 }
 
-// forget makes the next completion ask again, after a command that created or deleted topics.
+// forget makes the next completion ask again, after a command that changed what there is.
 func (c *nameCache) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.at = time.Time{}
+	c.seen = nil
 }
 
-// topicNames lists topics from the cache or the cluster. Failure is an answer of none.
-func (s *Session) topicNames(ctx context.Context, admin topicLister, seeds string) []string {
-	if names, fresh := s.names.get(seeds, s.Now()); fresh {
+// names lists what there is, from the cache or the cluster. Failure is an answer of none.
+func (a *app) names(ctx context.Context, k kind, list func(ctx context.Context) ([]string, error)) []string {
+	seeds := strings.Join(a.set.seeds, ",")
+	if names, fresh := a.Session.names.get(k, seeds, a.Now()); fresh {
 		return names
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionWait)
 	defer cancel()
-	found, err := admin.ListTopics(ctx, sdk.ListTopics{Limit: completionTopics})
-	names := make([]string, len(found.Topics))
-	for i, t := range found.Topics {
-		names[i] = t.Name
-	}
-	if err == nil || s.lost {
+	names, err := list(ctx)
+	if err == nil || a.lost {
 		// A broker that does not answer is not asked again at every keystroke either.
-		s.names.put(seeds, names, s.Now())
+		a.Session.names.put(k, seeds, names, a.Now())
 	}
 	return names
 }
 
-// knownTopics is topicNames for the completion functions of commands, which run without prepare.
-func (a *app) knownTopics(cmd *cobra.Command) []string {
+func (a *app) topicNames(ctx context.Context, admin topicLister) []string {
+	return a.names(ctx, kindTopic, func(ctx context.Context) ([]string, error) {
+		found, err := admin.ListTopics(ctx, sdk.ListTopics{Limit: completionTopics})
+		names := make([]string, len(found.Topics))
+		for i, t := range found.Topics {
+			names[i] = t.Name
+		}
+		return names, err
+	})
+}
+
+func (a *app) nodeNames(ctx context.Context, admin nodeLister) []string {
+	return a.names(ctx, kindNode, func(ctx context.Context) ([]string, error) {
+		found, err := admin.ListNodes(ctx)
+		names := make([]string, len(found.Nodes))
+		for i, n := range found.Nodes {
+			names[i] = string(n.ID)
+		}
+		return names, err
+	})
+}
+
+func (a *app) shardNames(ctx context.Context, admin shardLister) []string {
+	return a.names(ctx, kindShard, func(ctx context.Context) ([]string, error) {
+		found, err := admin.ListShards(ctx)
+		names := make([]string, len(found.Shards))
+		for i, s := range found.Shards {
+			names[i] = s.ID.String()
+		}
+		return names, err
+	})
+}
+
+// known asks for names on behalf of a completion function, which runs without prepare.
+func (a *app) known(cmd *cobra.Command, list func(ctx context.Context, admin Admin) []string) []string {
 	if err := a.prepare(cmd); err != nil {
 		return nil
 	}
@@ -80,7 +127,58 @@ func (a *app) knownTopics(cmd *cobra.Command) []string {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	return a.topicNames(ctx, admin, strings.Join(a.set.seeds, ","))
+	return list(ctx, admin)
+}
+
+// matching are the names that begin as what is typed does, but for those that are there already.
+func matching(names, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var out []cobra.Completion
+	for _, name := range names {
+		if strings.HasPrefix(name, toComplete) && !slices.Contains(args, name) {
+			out = append(out, name)
+		}
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeWith gives a command's flag a completion.
+func completeWith(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
+	// The only error is a flag that is not there or has one already, which a test of the tree would meet.
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return f(cmd, nil, toComplete)
+	})
+}
+
+// completeNode completes a node as the first argument.
+func (a *app) completeNode(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.completeNodesMany(cmd, nil, toComplete)
+}
+
+// completeNodesMany completes nodes in every place.
+func (a *app) completeNodesMany(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return matching(a.known(cmd, func(ctx context.Context, admin Admin) []string { return a.nodeNames(ctx, admin) }), args, toComplete)
+}
+
+// completeShard completes a shard as the first argument.
+func (a *app) completeShard(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return matching(a.known(cmd, func(ctx context.Context, admin Admin) []string { return a.shardNames(ctx, admin) }), nil, toComplete)
+}
+
+// completeShardThenNode completes shard transfer.
+func (a *app) completeShardThenNode(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return a.completeShard(cmd, args, toComplete)
+	case 1:
+		return a.completeNodesMany(cmd, nil, toComplete)
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeTopics completes a topic as the first argument.
@@ -93,13 +191,7 @@ func (a *app) completeTopics(cmd *cobra.Command, args []string, toComplete strin
 
 // completeTopicsMany completes topics in every place.
 func (a *app) completeTopicsMany(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	var out []cobra.Completion
-	for _, name := range a.knownTopics(cmd) {
-		if strings.HasPrefix(name, toComplete) && !slices.Contains(args, name) {
-			out = append(out, name)
-		}
-	}
-	return out, cobra.ShellCompDirectiveNoFileComp
+	return matching(a.known(cmd, func(ctx context.Context, admin Admin) []string { return a.topicNames(ctx, admin) }), args, toComplete)
 }
 
 // completeStart completes consume: a topic, then a place to start.
@@ -146,7 +238,7 @@ func (a *app) suggestExisting(ctx context.Context, admin topicLister, name strin
 }
 
 func (a *app) nearTopic(ctx context.Context, admin topicLister, name string, e *sdk.Error, otherwise string) error {
-	if best := suggest(name, a.topicNames(ctx, admin, strings.Join(a.set.seeds, ","))); best != "" && best != name {
+	if best := suggest(name, a.topicNames(ctx, admin)); best != "" && best != name {
 		return e.WithHint("did you mean %q?", best)
 	}
 	return e.WithHint("%s", otherwise)

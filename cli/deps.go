@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -37,6 +38,7 @@ type Client interface {
 	Admin() Admin
 	NewProducer(topic string, opts ...sdk.ProducerOption) (Producer, error)
 	NewConsumer(opts ...sdk.ConsumerOption) (Consumer, error)
+	Watch(ctx context.Context, opts sdk.WatchOptions) iter.Seq2[sdk.WatchEvent, error]
 	Close() error
 }
 
@@ -50,6 +52,17 @@ type Admin interface {
 	offsetFinder
 	statusReader
 	healthReader
+	nodeLister
+	nodeDescriber
+	ringReader
+	nodePinger
+	nodeChanger
+	shardLister
+	shardDescriber
+	shardLocator
+	shardMover
+	shardRecoverer
+	keyRouter
 }
 
 // Producer is what publish and bench need of sdk.Producer.
@@ -156,6 +169,10 @@ func (s sdkClient) Close() error { return s.c.Close() }
 
 func (s sdkClient) NewProducer(topic string, opts ...sdk.ProducerOption) (Producer, error) {
 	return s.c.NewProducer(topic, opts...)
+}
+
+func (s sdkClient) Watch(ctx context.Context, opts sdk.WatchOptions) iter.Seq2[sdk.WatchEvent, error] {
+	return s.c.Watch(ctx, opts)
 }
 
 func (s sdkClient) NewConsumer(opts ...sdk.ConsumerOption) (Consumer, error) {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"iter"
 	"sync"
 	"testing"
 	"time"
@@ -27,6 +28,8 @@ type fakeAdmin struct {
 	calls   []string
 	altered sdk.AlterTopic
 	deleted []sdk.DeleteTopic
+
+	fakeNodes
 }
 
 func (f *fakeAdmin) note(call string) error {
@@ -156,6 +159,10 @@ type fakeClient struct {
 	admin    *fakeAdmin
 	producer *fakeProducer
 	consumer *fakeConsumer
+
+	events   []sdk.WatchEvent
+	watchErr error
+	watched  sdk.WatchOptions
 }
 
 func (f *fakeClient) Admin() Admin { return f.admin }
@@ -163,6 +170,20 @@ func (f *fakeClient) Close() error { return nil }
 
 func (f *fakeClient) NewProducer(string, ...sdk.ProducerOption) (Producer, error) {
 	return f.producer, nil
+}
+
+func (f *fakeClient) Watch(ctx context.Context, opts sdk.WatchOptions) iter.Seq2[sdk.WatchEvent, error] {
+	return func(yield func(sdk.WatchEvent, error) bool) {
+		f.watched = opts
+		for _, ev := range f.events {
+			if !yield(ev, f.watchErr) || f.watchErr != nil {
+				return
+			}
+		}
+		if !opts.Once {
+			<-ctx.Done()
+		}
+	}
 }
 
 func (f *fakeClient) NewConsumer(...sdk.ConsumerOption) (Consumer, error) { return f.consumer, nil }

@@ -25,12 +25,13 @@ USAGE
   eg-cli -e 'cmd; cmd'  |  eg-cli run FILE   batch, also from a pipe
 
 TRY
-  create-topic my_topic 1                    replication factor 1
+  create-topic my_topic 3                    replication factor 3
   publish my_topic user123 "Hello EastGuard!"
   consume my_topic earliest 10               up to 10 records, then stop
 
 DATA      publish consume
-TOPICS    topic                  NODES   cluster
+TOPICS    topic route            LAYOUT  shard
+NODES     node cluster events    SCRIPT  wait run
 MEASURE   bench                  SETUP   config context completion version
 LEARN     help <command>, help <topic>, explain <code>, schema <name>
 

@@ -75,7 +75,12 @@ func commands(a *app) []*cobra.Command {
 		newPublishCommand(a),
 		newConsumeCommand(a),
 		newTopicCommand(a),
+		newRouteCommand(a),
+		newNodeCommand(a),
+		newShardCommand(a),
 		newClusterCommand(a),
+		newEventsCommand(a, "events"),
+		newWaitCommand(a),
 		newBenchCommand(a),
 		newVersionCommand(a),
 		newConfigCommand(a),
@@ -86,6 +91,9 @@ func commands(a *app) []*cobra.Command {
 		newRunCommand(a),
 		hidden(newTopicListCommand(a, "topics [glob]")),
 		hidden(newClusterStatusCommand(a, "status")),
+		hidden(newNodeListCommand(a, "nodes")),
+		hidden(newShardListCommand(a, "shards")),
+		hidden(newEventsCommand(a, "monitor")),
 	}
 }
 

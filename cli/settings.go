@@ -13,6 +13,9 @@ import (
 
 const defaultSeeds = "127.0.0.1:2921"
 
+// formatDot is the output format of those commands that draw for Graphviz.
+const formatDot = "dot"
+
 // sourcePrompt is the source of what :set changed, or the flags of a batch's or prompt's own line.
 const sourcePrompt = "prompt :set"
 
@@ -91,6 +94,7 @@ type settings struct {
 
 	seeds     []string
 	format    term.Format
+	dot       bool // -o dot, which few commands take
 	timeout   time.Duration
 	colorMode term.ColorMode
 	timeMode  term.TimeMode
@@ -218,8 +222,12 @@ func (r *settings) parse() (err error) {
 	var e error
 	r.seeds, e = parseSeeds(r.values["seeds"].Value)
 	check("seeds", e)
-	r.format, e = term.ParseFormat(r.values["output"].Value)
-	check("output", e)
+	if r.dot = r.values["output"].Value == formatDot; r.dot {
+		r.format = term.FormatTable
+	} else {
+		r.format, e = term.ParseFormat(r.values["output"].Value)
+		check("output", e)
+	}
 	r.timeout, e = term.ParseDuration(r.values["timeout"].Value)
 	check("timeout", e)
 	r.colorMode, e = term.ParseColorMode(r.values["color"].Value)

@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/wire"
@@ -38,6 +39,17 @@ func (a *Admin) Reach(ctx context.Context, r Reach) (Reached, error) {
 		return resp, a.c.ask(ctx, wire.KindReach, req, &resp)
 	}
 	return resp, a.c.askNode(ctx, r.From, wire.KindReach, req, &resp)
+}
+
+// Ping asks one node for a sign of life, over this client's own connection to it, and returns how long that took. The
+// first may include the time to connect. Errors: CodeNodeNotFound; CodeUnreachable.
+func (a *Admin) Ping(ctx context.Context, id NodeID) (time.Duration, error) {
+	ctx, cancel := a.bound(ctx)
+	defer cancel()
+	began := time.Now()
+	var resp wire.PingResponse
+	err := a.c.askNode(ctx, id, wire.KindPing, wire.PingRequest{}, &resp)
+	return time.Since(began), err
 }
 
 // ChangeNode makes a node leave, forgets a dead one, or lets a node come back under its name with another disk.

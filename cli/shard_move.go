@@ -1,0 +1,334 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/sdk"
+)
+
+type shardMover interface {
+	TransferShard(ctx context.Context, r sdk.TransferShard) (sdk.TransferredShard, error)
+	BalanceShards(ctx context.Context, dryRun bool) (sdk.BalancedShards, error)
+}
+
+// moveRow is a row of shard transfer and shard balance.
+type moveRow struct {
+	Shard        string  `json:"shard" col:"SHARD"`
+	From         string  `json:"from" col:"FROM"`
+	To           string  `json:"to" col:"TO"`
+	Term         uint64  `json:"term" col:"TERM"`
+	LeaderlessMs float64 `json:"leaderless_ms" col:"LEADERLESS" as:"ms" doc:"nobody led for so long"`
+	Result       string  `json:"result" col:"RESULT" doc:"moved, would move, none, failed"`
+	Error        string  `json:"error" col:"ERROR,wide"`
+}
+
+func newMoveRow(m sdk.ShardMove, dryRun bool) moveRow {
+	row := moveRow{
+		Shard: m.Shard.String(), From: string(m.From), To: string(m.To), Term: m.Term, LeaderlessMs: float64(m.LeaderlessUs) / 1000,
+		Result: "moved", Error: m.Error,
+	}
+	switch {
+	case m.Error != "":
+		row.Result = "failed"
+	case m.From == m.To:
+		row.Result = "none"
+	case dryRun:
+		row.Result = "would move"
+	}
+	return row
+}
+
+type shardMoveOptions struct {
+	*app
+	wait, dryRun, detailed bool
+}
+
+func newShardTransferCommand(a *app) *cobra.Command {
+	o := &shardMoveOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "transfer <shard> <node>",
+		Short: "Move the leadership of a shard to one of its voters",
+		Long: "Moves the leadership of a shard. Its topics cannot be created, altered or rolled for some milliseconds meanwhile;\n" +
+			"reads and writes of their records go on. The brokers even leaderships out by themselves and may move it back.",
+		Example: `  shard transfer 12 n2
+  shard transfer 12 n2 --yes --wait`,
+		Args:              argsBetween(2, 2),
+		Annotations:       map[string]string{noteChanges: "yes", noteSchema: "shard.move", noteExits: "4 5 12"},
+		ValidArgsFunction: a.completeShardThenNode,
+	}
+	addPlanFlags(cmd.Flags(), &o.dryRun, &o.detailed)
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait until the others have heard of it")
+	cmd.RunE = a.withDeadline(func(ctx context.Context, _ *cobra.Command, args []string) error {
+		id, err := sdk.ParseShardID(args[0])
+		if err != nil {
+			return err
+		}
+		admin, err := a.admin()
+		if err != nil {
+			return err
+		}
+		return runShardTransfer(ctx, o, admin, sdk.TransferShard{Shard: id, To: sdk.NodeID(args[1])})
+	})
+	return cmd
+}
+
+func runShardTransfer(ctx context.Context, o *shardMoveOptions, admin interface {
+	shardMover
+	shardDescriber
+	nodeLister
+}, r sdk.TransferShard,
+) error {
+	plan := r
+	plan.DryRun = true
+	found, err := admin.TransferShard(ctx, plan)
+	if err != nil {
+		return o.suggestNode(ctx, admin, string(r.To), suggestShard(err))
+	}
+	row := newMoveRow(found.Move, true)
+	if o.dryRun || row.Result == "none" {
+		return o.printMoves([]moveRow{row}, o.dryRun)
+	}
+	name := "shard " + row.Shard
+	if err := o.confirmL1(ctx, name, func(p *term.Page) { p.Table([]moveRow{row}) }, "the shard's topics cannot be changed while nobody leads it"); err != nil {
+		return err
+	}
+	done, err := admin.TransferShard(ctx, r)
+	if err != nil {
+		return err
+	}
+	var late error
+	if o.wait {
+		late = o.awaitLeader(ctx, admin, r)
+	}
+	return firstError(unprinted(o.printMoves([]moveRow{newMoveRow(done.Move, false)}, false)), late)
+}
+
+// awaitLeader waits until whoever answers names the new leader.
+func (o *shardMoveOptions) awaitLeader(ctx context.Context, admin shardDescriber, r sdk.TransferShard) error {
+	for {
+		s, err := admin.DescribeShard(ctx, r.Shard)
+		if err == nil && s.Status.Leader == r.To {
+			return nil
+		}
+		select {
+		case <-time.After(healthPoll):
+		case <-ctx.Done():
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return context.Cause(ctx)
+			}
+			return errorf(sdk.CodeNotMet, "it was done, but %s was not seen to lead shard %s in time", r.To, r.Shard).WithHint("see: eg-cli shard describe %s", r.Shard)
+		}
+	}
+}
+
+func newShardBalanceCommand(a *app) *cobra.Command {
+	o := &shardMoveOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "balance",
+		Short: "Spread the leaderships evenly over the nodes, now",
+		Long: "Spreads the leaderships evenly over the nodes that live. The brokers do the same by themselves, slowly; this does\n" +
+			"not wait. Only voters can lead, so a shard moves only among the nodes that hold it.",
+		Example:     "  shard balance --dry-run\n  shard balance --yes",
+		Args:        argsBetween(0, 0),
+		Annotations: map[string]string{noteChanges: "yes", noteSchema: "shard.move", noteExits: "5 8 12", noteDeadline: deadlineOwn},
+	}
+	addPlanFlags(cmd.Flags(), &o.dryRun, &o.detailed)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		admin, err := a.admin()
+		if err != nil {
+			return err
+		}
+		return runShardBalance(cmd.Context(), o, admin)
+	}
+	return cmd
+}
+
+// balanceTime is how long a balance may take: each move has seconds of its own.
+const balanceTime = 2 * time.Minute
+
+func runShardBalance(ctx context.Context, o *shardMoveOptions, admin shardMover) error {
+	asking, cancel := o.answerIn(ctx)
+	plan, err := admin.BalanceShards(asking, true)
+	cancel()
+	if err != nil {
+		return err
+	}
+	rows := moveRows(plan, true)
+	if o.dryRun || len(rows) == 0 {
+		return o.printMoves(rows, o.dryRun)
+	}
+	name := plural(int64(len(rows)), "shard")
+	if err := o.confirmL1(ctx, name, func(p *term.Page) { p.Table(rows) }, "topics of a shard cannot be changed while nobody leads it"); err != nil {
+		return err
+	}
+	limit := balanceTime
+	if o.timeoutGiven() && o.set.timeout > 0 {
+		limit = o.set.timeout
+	}
+	ctx, cancel = context.WithTimeout(ctx, limit)
+	defer cancel()
+	done, err := admin.BalanceShards(ctx, false)
+	if err != nil {
+		return err
+	}
+	rows = moveRows(done, false)
+	if err := o.printMoves(rows, false); err != nil {
+		return unprinted(err)
+	}
+	failed := 0
+	for _, r := range rows {
+		if r.Error != "" {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return partly(false, "%d of %s could not be moved", failed, plural(int64(len(rows)), "shard")).WithHint("see ERROR of each with -o wide; try again")
+	}
+	return nil
+}
+
+func moveRows(b sdk.BalancedShards, dryRun bool) []moveRow {
+	rows := []moveRow{}
+	for _, m := range b.Moves {
+		rows = append(rows, newMoveRow(m, dryRun))
+	}
+	return rows
+}
+
+func (o *shardMoveOptions) printMoves(rows []moveRow, dryRun bool) error {
+	if len(rows) == 0 && !o.machine() {
+		o.note("the leaderships are even")
+		return nil
+	}
+	if err := o.output().List(rows); err != nil {
+		return err
+	}
+	if o.detailed && dryRun && slices.ContainsFunc(rows, func(r moveRow) bool { return r.Result == "would move" }) {
+		return notMet("leaderships would move")
+	}
+	return nil
+}
+
+type shardRecoverer interface {
+	RecoverShard(ctx context.Context, r sdk.RecoverShard) (sdk.RecoveredShard, error)
+}
+
+const schemaShardRecover = "shard.recover/1"
+
+// recoveredShard is the document of shard recover.
+type recoveredShard struct {
+	Schema string        `json:"schema"`
+	Shard  string        `json:"shard"`
+	Logs   []shardLogRow `json:"logs" doc:"every log that was found"`
+	Lost   []string      `json:"lost" doc:"voters, by the ids of their metadata directories, that did not answer"`
+	DryRun bool          `json:"dry_run"`
+}
+
+type shardLogRow struct {
+	Node   string `json:"node" col:"LOG"`
+	Term   uint64 `json:"term" col:"TERM"`
+	Index  uint64 `json:"index" col:"INDEX"`
+	Result string `json:"result" col:"RESULT" doc:"taken, or older"`
+	Server string `json:"server" col:"SERVER,wide"`
+}
+
+type shardRecoverOptions struct {
+	*app
+	accept, dryRun, detailed bool
+}
+
+func newShardRecoverCommand(a *app) *cobra.Command {
+	o := &shardRecoverOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "recover <shard>",
+		Short: "Rebuild a shard that lost its quorum for good from the newest log that is left",
+		Long: "A shard needs a majority of its voters. When that is gone for good, this makes the newest log among the voters that\n" +
+			"answer the shard's only one. Changes that only the lost voters had are gone: topics created, altered or deleted, and\n" +
+			"segments sealed, just before. That the loss was accepted is recorded for ever. If a lost voter can still be brought\n" +
+			"back, do that instead.",
+		Example: `  shard recover 12 --dry-run
+  shard recover 12 --accept-metadata-loss`,
+		Args:              argsBetween(1, 1),
+		Annotations:       map[string]string{noteChanges: "yes", noteSchema: "shard.recover", noteExits: "4 5 12"},
+		ValidArgsFunction: a.completeShard,
+	}
+	cmd.Flags().BoolVar(&o.accept, "accept-metadata-loss", false, "accept that what only the lost voters had is gone")
+	addPlanFlags(cmd.Flags(), &o.dryRun, &o.detailed)
+	cmd.RunE = a.withDeadline(func(ctx context.Context, _ *cobra.Command, args []string) error {
+		id, err := sdk.ParseShardID(args[0])
+		if err != nil {
+			return err
+		}
+		if !o.accept && !o.dryRun {
+			return usagef("recovering shard %s may lose metadata for good", id).WithHint("see what would be lost with --dry-run; then pass --accept-metadata-loss")
+		}
+		admin, err := a.admin()
+		if err != nil {
+			return err
+		}
+		return runShardRecover(ctx, o, admin, id)
+	})
+	return cmd
+}
+
+func runShardRecover(ctx context.Context, o *shardRecoverOptions, admin shardRecoverer, id sdk.ShardID) error {
+	plan, err := admin.RecoverShard(ctx, sdk.RecoverShard{Shard: id, DryRun: true})
+	if err != nil {
+		return suggestShard(err)
+	}
+	doc := newRecoveredShard(plan)
+	if o.dryRun {
+		if err := o.print(doc); err != nil {
+			return err
+		}
+		if o.detailed {
+			return notMet("the shard would be rebuilt")
+		}
+		return nil
+	}
+	warning := "changes that only the lost voters had are gone for good; it is recorded for ever that you accepted this"
+	if err := o.confirmL2(ctx, "shard "+id.String(), func(p *term.Page) { recoverPage(p, doc) }, warning); err != nil {
+		return err
+	}
+	done, err := admin.RecoverShard(ctx, sdk.RecoverShard{Shard: id, AcceptLoss: true})
+	if err != nil {
+		return err
+	}
+	return unprinted(o.print(newRecoveredShard(done)))
+}
+
+func newRecoveredShard(r sdk.RecoveredShard) recoveredShard {
+	doc := recoveredShard{Schema: schemaShardRecover, Shard: r.Shard.String(), Logs: []shardLogRow{}, Lost: []string{}, DryRun: r.DryRun}
+	for _, l := range r.Logs {
+		row := shardLogRow{Node: string(l.Node), Term: l.Term, Index: l.Index, Result: "older", Server: l.Server.String()}
+		if l.Chosen {
+			row.Result = "taken"
+		}
+		doc.Logs = append(doc.Logs, row)
+	}
+	slices.SortStableFunc(doc.Logs, func(a, b shardLogRow) int {
+		return cmp.Or(cmp.Compare(b.Term, a.Term), cmp.Compare(b.Index, a.Index))
+	})
+	for _, u := range r.Lost {
+		doc.Lost = append(doc.Lost, u.String())
+	}
+	return doc
+}
+
+func (o *shardRecoverOptions) print(doc recoveredShard) error {
+	return o.output().Object(doc, func(p *term.Page) { recoverPage(p, doc) })
+}
+
+func recoverPage(p *term.Page, doc recoveredShard) {
+	p.Table(doc.Logs)
+	for _, lost := range doc.Lost {
+		p.Line("%s voter %s does not answer; what only it had is gone", p.Style().Warn("lost:"), lost)
+	}
+}
