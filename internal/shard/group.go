@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,8 +37,11 @@ type group struct {
 	transport *transport
 	raft      *raft.Raft
 	up        atomic.Bool // raft is there
-	notify    chan bool // raft's word on our leadership
+	retiring  atomic.Bool // a newer generation has been heard of
+	notify    chan bool   // raft's word on our leadership
 	watching  sync.WaitGroup
+
+	seating
 
 	readyTerm atomic.Uint64 // the term in which this replica serves as leader; 0: it does not
 	changed   chan struct{} // capacity 1: readyTerm has changed
@@ -55,7 +58,7 @@ func newGroup(h *Host, entry hosted) (*group, error) {
 		gate: newGate(), stopped: make(chan struct{}),
 	}
 	var err error
-	g.snapshots, err = openSnapshotStore(h.o.FS, filepath.Join(h.o.Dir, "snapshots", id.String()), h.o.Logger)
+	g.snapshots, err = openSnapshotStore(h.o.FS, snapshotDir(h.o.Dir, id), h.o.Logger)
 	if err != nil {
 		return nil, fmt.Errorf("shard %s: %w", id, err)
 	}
@@ -66,7 +69,7 @@ func newGroup(h *Host, entry hosted) (*group, error) {
 	g.log.keepFrom(g.snapshots.olderIndex())
 	g.snapshots.older, g.snapshots.fatal = g.log.keepFrom, h.o.OnFatal
 	g.fsm = newFSM(g, h.Shards())
-	g.transport = newTransport(raft.ServerAddress(h.o.Node))
+	g.transport = newTransport(g)
 	return g, nil
 }
 
@@ -136,6 +139,7 @@ func (g *group) watch(ctx context.Context) {
 		select {
 		case leading, open := <-g.notify:
 			stop()
+			g.host.pulse.beat() // what waits for a follower of an earlier term need not
 			if !open {
 				return
 			}
@@ -267,6 +271,24 @@ func (g *group) voters() []base.NodeID {
 		}
 	}
 	return nodes
+}
+
+// leads reports whether this replica leads in a term.
+func (g *group) leads(term uint64) bool {
+	return g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
+}
+
+// lists reports whether the configuration has a server.
+func (g *group) lists(id raft.ServerID) bool {
+	return slices.ContainsFunc(g.servers(), func(s raft.Server) bool { return s.ID == id })
+}
+
+// votes reports whether this replica is a voter.
+func (g *group) votes() bool { return g.hasVoter(g.serverID) }
+
+// hasVoter reports whether a server is a voter of the configuration here.
+func (g *group) hasVoter(id raft.ServerID) bool {
+	return slices.ContainsFunc(g.servers(), func(s raft.Server) bool { return s.ID == id && s.Suffrage == raft.Voter })
 }
 
 // nodeOf names the node of a server: its address is the node's id. A configuration of a version whose clusters had one

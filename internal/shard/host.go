@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -119,6 +121,7 @@ type Host struct {
 	log      *sharedLog
 	snaps    *snapshotter
 	inFlight chan struct{} // one token a proposal
+	stewards *stewards
 
 	// hosting is held, as a channel of capacity one, by whoever begins or ends groups or writes the manifest; not
 	// while groups elect.
@@ -128,9 +131,19 @@ type Host struct {
 	manifest manifest
 	groups   map[base.ShardID]*group
 
+	pulse    pulse // something changed in who can be reached or leads
+	beats    *heartbeats
+	streams  chan struct{} // one token a snapshot that is being sent
+	streamID atomic.Uint64
+	incoming incoming
+
+	retirements sync.WaitGroup
+	watch       *watch // of the leaders of the groups here
+
 	running   context.Context // what the groups run under; nil before the first start
 	cancel    context.CancelFunc
 	started   bool // Start has been called: groups that come later run at once
+	closing   chan struct{}
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -148,7 +161,13 @@ func Open(o Options) (*Host, error) {
 	h := &Host{
 		o: o, manifest: m, groups: make(map[base.ShardID]*group),
 		inFlight: make(chan struct{}, o.MaxInFlight), hosting: make(chan struct{}, 1),
+		beats: newHeartbeats(o.Peers), streams: make(chan struct{}, streamsOut),
+		incoming: incoming{streams: make(map[base.ShardID]*arriving)},
+		closing:  make(chan struct{}),
 	}
+	h.watch = newWatch(h)
+	h.stewards = newStewards(h)
+	h.streamID.Store(rand.Uint64()) // one of an earlier process is another
 	h.log, err = openSharedLog(logOptions{
 		WAL: wal.Options{
 			FS: o.FS, Dir: filepath.Join(o.Dir, "wal"), UUID: o.Meta, FileBytes: o.FileBytes, OnFatal: o.OnFatal, Logger: o.Logger,
@@ -181,6 +200,11 @@ func (h *Host) openGroups() error {
 		h.groups[hosted.Shard] = g
 		h.mu.Unlock()
 	}
+	for _, stub := range m.Stubs { // what a crash left of replicas that were being given up
+		if err := h.clear(stub.Shard); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -198,10 +222,14 @@ func (h *Host) StartRoot(ctx context.Context) error {
 // Start runs the groups, and from now on each that comes. A group whose only voter is this node leads at once; Start
 // returns when all of those serve.
 func (h *Host) Start(ctx context.Context) error {
-	return h.start(ctx, func() []*group {
+	err := h.start(ctx, func() []*group {
 		h.started = true
 		return h.all()
 	})
+	if err == nil {
+		h.stewards.start(h.running)
+	}
+	return err
 }
 
 // start runs those of the groups that do not run yet.
@@ -213,6 +241,7 @@ func (h *Host) start(ctx context.Context, groups func() []*group) error {
 		h.running, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		h.log.start(h.running)
 		h.snaps.start(h.running)
+		h.watch.start(h.running)
 	}
 	fresh := slices.DeleteFunc(groups(), func(g *group) bool { return g.up.Load() })
 	err := each(fresh, func(g *group) error { return g.start(h.running) })
@@ -233,6 +262,8 @@ func (h *Host) lockHosting(ctx context.Context) error {
 	select {
 	case h.hosting <- struct{}{}:
 		return nil
+	case <-h.closing:
+		return base.Errorf(base.CodeShuttingDown, "change hosted shards", "the node is stopping")
 	case <-ctx.Done():
 		return base.Wrap(base.CodeTimeout, "change hosted shards", context.Cause(ctx))
 	}
@@ -263,6 +294,8 @@ func (h *Host) Close() error {
 	h.closeOnce.Do(func() {
 		// Whoever waits for a disk that failed would keep its group from stopping.
 		h.log.release()
+		close(h.closing)
+		h.stewards.stop() // they change members and leaders of groups that run
 		h.hosting <- struct{}{} // for good: no group begins any more
 		// The groups before the log: they write to the log until they have stopped. The watchers end with their groups, and
 		// say so to OnLead, so the context goes last.
@@ -270,6 +303,8 @@ func (h *Host) Close() error {
 		if h.cancel != nil {
 			h.cancel()
 		}
+		h.watch.wait()
+		h.retirements.Wait()
 		h.snaps.wait()
 		h.closeErr = errors.Join(h.closeErr, h.log.close())
 	})
@@ -361,4 +396,32 @@ func (h *Host) String() string {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return fmt.Sprintf("%d of %d shards of cluster %s", len(h.groups), h.manifest.Shards, h.manifest.Cluster)
+}
+
+// rolledBack reports whether a node that the root knows runs with an older image of its disk, as far as the connection
+// with it says. Only votes of the root's own group are counted so: a node runs no other before it is admitted.
+func (h *Host) rolledBack(g *group, node base.NodeID) bool {
+	if g.id != base.RootShard || h.o.Peers == nil {
+		return false
+	}
+	s, ok := h.o.Peers.Liveness()[node]
+	return ok && h.rolledBackStart(g, node, s.Boot, s.Instance)
+}
+
+// rolledBackStart is the same of one process: its start was counted before the one that registered last, or is a
+// second one of that number.
+func (h *Host) rolledBackStart(g *group, node base.NodeID, boot uint64, instance base.UUID) bool {
+	if g.id != base.RootShard || boot == 0 {
+		return false
+	}
+	old := false
+	_ = g.fsm.view(func(s *meta.State) error {
+		if root := s.Root(); root != nil {
+			if n := root.Node(node); n != nil {
+				old = boot < n.Boot || boot == n.Boot && instance != n.Instance
+			}
+		}
+		return nil
+	})
+	return old
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/raft"
@@ -118,17 +120,68 @@ func (t *logTail) oldest() wal.LSN {
 	return low
 }
 
-// copyForward writes all that the group holds as one record at the head of the log. What is written meanwhile comes
-// behind it, so replay ends at the same state.
-func (t *logTail) copyForward() error {
+// keyBegun marks a replica that was begun by order: an empty one that lacks it has lost its log.
+const keyBegun = "EastGuardBegun"
+
+func (t *logTail) holdsEntries() bool {
 	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.entries) > 0
+}
+
+// begin marks the tail of a replica that starts empty. Term and vote of an earlier one are kept.
+func (t *logTail) begin(generation uint64) error {
+	r := record{kind: recordStable, group: t.id, stable: []keyValue{{key: keyBegun, value: binary.BigEndian.AppendUint64(nil, generation)}}}
+	return t.log.persist(func() ticket {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		at, ticket := t.log.append(r.kind, r.encode())
+		t.setStable(at, r.stable)
+		return ticket
+	})
+}
+
+// clear removes the entries for good and keeps term and vote.
+func (t *logTail) clear() error {
+	defer t.log.tidy()
+	return t.log.persist(func() ticket {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		r := t.whole()
+		r.entries = nil
+		at, ticket := t.log.append(r.kind, r.encode())
+		t.entries, t.reserved = nil, 0
+		t.setStable(at, r.stable)
+		return ticket
+	})
+}
+
+// checkpoint is all that the group holds, in the form of a record of that kind.
+func (t *logTail) checkpoint() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.whole()
+	return r.encode()
+}
+
+// whole is the record that stands for all that the group holds. The caller has the lock.
+func (t *logTail) whole() record {
 	r := record{kind: recordCheckpoint, group: t.id}
 	for k, v := range t.stable {
 		r.stable = append(r.stable, keyValue{key: k, value: v.value})
 	}
+	slices.SortFunc(r.stable, func(a, b keyValue) int { return strings.Compare(a.key, b.key) })
 	for i := range t.entries {
 		r.entries = append(r.entries, t.entries[i].Log)
 	}
+	return r
+}
+
+// copyForward writes all that the group holds as one record at the head of the log. What is written meanwhile comes
+// behind it, so replay ends at the same state.
+func (t *logTail) copyForward() error {
+	t.mu.Lock()
+	r := t.whole()
 	at, ticket := t.log.append(r.kind, r.encode())
 	t.mu.Unlock()
 	if err := t.log.await(ticket); err != nil {
@@ -178,6 +231,16 @@ func (t *logTail) LastIndex() (uint64, error) {
 		return 0, nil
 	}
 	return t.first + uint64(len(t.entries)) - 1, nil
+}
+
+// last is the last entry's index and term.
+func (t *logTail) last() (index, term uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := len(t.entries); n > 0 {
+		return t.entries[n-1].Index, t.entries[n-1].Term
+	}
+	return 0, 0
 }
 
 // GetLog copies an entry out.

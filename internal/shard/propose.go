@@ -53,6 +53,9 @@ func (g *group) propose(ctx context.Context, command []byte) (meta.Result, error
 	if err := ctx.Err(); err != nil {
 		return meta.Result{}, base.Wrap(base.CodeCanceled, "propose", err)
 	}
+	if err := g.hold.wait(ctx); err != nil {
+		return meta.Result{}, err
+	}
 	if g.readyTerm.Load() == 0 {
 		return meta.Result{}, g.notLeader("propose")
 	}

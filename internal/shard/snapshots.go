@@ -144,6 +144,21 @@ func snapshotName(index, term uint64) string {
 	return fmt.Sprintf("%016x-%016x%s", index, term, snapshotSuffix)
 }
 
+// snapshotDir is where a group's snapshots lie.
+func snapshotDir(metaDir string, shard base.ShardID) string {
+	return filepath.Join(metaDir, "snapshots", shard.String())
+}
+
+// newest is what the newest snapshot ends with.
+func (s *snapshotStore) newest() (index, term uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.metas) == 0 {
+		return 0, 0
+	}
+	return s.metas[0].Index, s.metas[0].Term
+}
+
 func (s *snapshotStore) newestIndex() uint64 { return s.indexOf(0) }
 
 // olderIndex is where the log must begin so that the older snapshot is of use: 0 as long as there is none, so that the

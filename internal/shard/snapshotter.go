@@ -51,6 +51,13 @@ func (s *snapshotter) start(ctx context.Context) {
 
 func (s *snapshotter) wait() { s.running.Wait() }
 
+// forget drops the count of a group that has ended.
+func (s *snapshotter) forget(g *group) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.growth, g)
+}
+
 // grown counts what was applied and queues the group when it is worth a snapshot: the log has some length, and has
 // grown by as much as half the last snapshot, so that a large state is not written again and again.
 func (s *snapshotter) grown(g *group, entries int, bytes int64) {
@@ -75,7 +82,9 @@ func (s *snapshotter) grown(g *group, entries int, bytes int64) {
 func (s *snapshotter) snapshot(g *group) {
 	err := g.raft.Snapshot().Error()
 	s.mu.Lock()
-	s.growth[g].queued = false
+	if n := s.growth[g]; n != nil { // the group may be gone
+		n.queued = false
+	}
 	s.mu.Unlock()
 	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) && !errors.Is(err, raft.ErrRaftShutdown) {
 		s.logger.Warn("metadata snapshot not taken", "shard", g.id.String(), "error", err)

@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -50,8 +51,68 @@ func (g *group) view(ctx context.Context, fn func(*meta.State) error) error {
 	return g.fsm.view(fn)
 }
 
+// verifyPatience is how long a round waits for a majority.
+const verifyPatience = 2 * time.Second
+
+// verifyLeader asks all voters whether they know of a later term, and waits for a majority that does not. Raft's own
+// VerifyLeader would count the answer to a heartbeat that was sent before the question: such an answer may be older
+// than another leader's election.
 func (g *group) verifyLeader() error {
-	return g.wait(context.Background(), func() raft.Future { return g.raft.VerifyLeader() })
+	term := g.readyTerm.Load()
+	if term == 0 || !g.leads(term) {
+		return raft.ErrNotLeader
+	}
+	voters, others := 0, []raft.Server(nil)
+	for _, s := range g.servers() {
+		if s.Suffrage != raft.Voter {
+			continue
+		}
+		voters++
+		if s.ID != g.serverID {
+			others = append(others, s)
+		}
+	}
+	needed := voters/2 + 1 - (voters - len(others))
+	if needed <= 0 {
+		return nil
+	}
+	return g.transport.confirm(term, others, needed)
+}
+
+// confirm sends a heartbeat of its own to the servers, and waits until as many as needed have taken it.
+func (t *transport) confirm(term uint64, servers []raft.Server, needed int) error {
+	answers := make(chan bool, len(servers))
+	for _, s := range servers {
+		to, node, err := t.resolve(s.ID, s.Address)
+		if err == nil {
+			m := appendMessage{Envelope: t.envelope(to, term)}
+			_, err = t.group.host.o.Peers.Go(node, kindAppend, groupNumber(t.group.id), encode(&m), func(b []byte, err error) {
+				var answer appendAnswer
+				answers <- err == nil && decode(b, &answer) == nil && answer.Success && answer.Verdict.Term == term
+			})
+		}
+		if err != nil {
+			answers <- false
+		}
+	}
+	timer := time.NewTimer(verifyPatience)
+	defer timer.Stop()
+	for range servers {
+		select {
+		case yes := <-answers:
+			if yes {
+				needed--
+			}
+		case <-timer.C:
+			return raft.ErrLeadershipLost
+		case <-t.inbox.ctx.Done():
+			return raft.ErrRaftShutdown
+		}
+		if needed == 0 {
+			return nil
+		}
+	}
+	return raft.ErrLeadershipLost
 }
 
 // verifier makes one round of asking the others serve everybody who came before it began. Its goroutine lives only

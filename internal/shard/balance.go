@@ -1,0 +1,111 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/planner"
+)
+
+const (
+	balanceEvery  = time.Second // between two looks at who should lead
+	balanceAtOnce = 4           // transfers side by side when somebody asks for balance
+)
+
+// balancer gives leaderships to the nodes that should have them, slowly and one at a time.
+type balancer struct {
+	host    *Host
+	started time.Time
+	memory  planner.Handovers
+	loop    sync.WaitGroup
+}
+
+func (b *balancer) start(ctx context.Context) {
+	b.started = time.Now()
+	b.loop.Go(func() { b.run(ctx) })
+}
+
+func (b *balancer) wait() { b.loop.Wait() }
+
+func (b *balancer) run(ctx context.Context) {
+	for pause(ctx, balanceEvery) == nil {
+		if b.host.stewards.leaving.Load() {
+			continue
+		}
+		next, ok := b.memory.Next(time.Now(), b.started, b.host.misplacedLeaders())
+		if !ok {
+			continue
+		}
+		move, err := b.host.Transfer(ctx, next.Shard, next.Preferred)
+		if err != nil {
+			b.memory.Failed(next.Shard)
+		}
+		switch {
+		case err == nil:
+			b.host.o.Logger.Info("shard leadership moved", "shard", next.Shard.String(), "to", next.Preferred, "leaderless", move.Leaderless)
+		case !errors.Is(err, base.CodeNotLeader) && !errors.Is(err, base.CodeNoLeader):
+			b.host.o.Logger.Warn("shard leadership not moved", "shard", next.Shard.String(), "to", next.Preferred, "error", err)
+		}
+	}
+}
+
+// misplacedLeaders are the groups led here that another node should lead.
+func (h *Host) misplacedLeaders() []planner.LedShard {
+	var list []planner.LedShard
+	var preferred map[base.ShardID]base.NodeID
+	now := time.Now()
+	for _, g := range h.all() {
+		term := g.readyTerm.Load()
+		if term == 0 || g.alone() {
+			continue
+		}
+		if preferred == nil {
+			preferred = h.preferredLeaders("")
+		}
+		to := preferred[g.id]
+		if to == "" || to == h.o.Node {
+			continue
+		}
+		led := planner.LedShard{Shard: g.id, Preferred: to}
+		for _, m := range g.members(term) {
+			if m.node == to && m.voter {
+				led.Ready = m.follows(now) && m.match > 0
+			}
+		}
+		list = append(list, led)
+	}
+	return list
+}
+
+// Balance gives every leadership of this node that another should have to it, now. With dryRun it only says which.
+func (h *Host) Balance(ctx context.Context, dryRun bool) ([]Move, error) {
+	misplaced := h.misplacedLeaders()
+	moves := make([]Move, len(misplaced))
+	limit := make(chan struct{}, balanceAtOnce)
+	var running sync.WaitGroup
+	for i, led := range misplaced {
+		moves[i] = Move{Shard: led.Shard, From: h.o.Node, To: led.Preferred}
+		switch {
+		case !led.Ready:
+			moves[i].Err = base.Errorf(base.CodePreconditionFailed, "balance shards", "node %s does not vote in shard %s yet, or does not answer", led.Preferred, led.Shard)
+			continue
+		case dryRun:
+			continue
+		}
+		limit <- struct{}{}
+		running.Go(func() {
+			defer func() { <-limit }()
+			move, err := h.Transfer(ctx, led.Shard, led.Preferred)
+			move.Err = err
+			moves[i] = move
+		})
+	}
+	running.Wait()
+	if err := ctx.Err(); err != nil {
+		return moves, base.Wrap(base.CodeTimeout, "balance shards", context.Cause(ctx))
+	}
+	return moves, nil
+}
