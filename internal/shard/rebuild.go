@@ -21,22 +21,25 @@ import (
 )
 
 // reportLogs describes the replica of a shard here, and those that were set aside.
-func (h *Host) reportLogs(shard base.ShardID) []LogReport {
-	var logs []LogReport
+func (h *Host) reportLogs(shard base.ShardID) *reportAnswer {
+	m := h.current()
+	has, _ := find(m.Hosted, shard)
+	stub, _ := find(m.Stubs, shard)
+	a := &reportAnswer{Heard: max(has.Generation, stub.Generation)}
 	if g, err := h.group(shard); err == nil {
-		logs = append(logs, g.reportLog())
+		a.Logs = append(a.Logs, g.reportLog())
 	}
 	for _, generation := range h.archives(shard) {
-		a, err := h.readArchive(shard, generation)
+		old, err := h.readArchive(shard, generation)
 		if err != nil {
 			h.o.Logger.Warn("shard replica set aside cannot be read", "shard", shard.String(), "generation", generation, "error", err)
 			continue
 		}
-		l := LogReport{Node: h.o.Node, Server: h.o.Meta, Generation: generation, Archived: true, Voters: a.voters()}
-		l.Term, l.Index = a.end()
-		logs = append(logs, l)
+		l := LogReport{Node: h.o.Node, Server: h.o.Meta, Generation: generation, Archived: true, Voters: old.voters()}
+		l.Term, l.Index = old.end()
+		a.Logs = append(a.Logs, l)
 	}
-	return logs
+	return a
 }
 
 func (g *group) reportLog() LogReport {

@@ -51,7 +51,8 @@ type reportRequest struct {
 }
 
 type reportAnswer struct {
-	Logs []LogReport `cbor:"1,keyasint,omitempty"`
+	Logs  []LogReport `cbor:"1,keyasint,omitempty"`
+	Heard uint64      `cbor:"2,keyasint,omitempty"` // the highest generation that the node knows of
 }
 
 // rebuildOrder tells a node to make a shard anew of the log it reported.
@@ -72,7 +73,8 @@ func (h *Host) Recover(ctx context.Context, shard base.ShardID, dryRun bool) (Re
 	if !h.exists(shard) {
 		return Recovery{}, base.Errorf(base.CodeShardNotFound, op, "there is no shard %s", shard)
 	}
-	rec, chosen, err := chooseLog(shard, h.gatherLogs(ctx, shard))
+	logs, heard := h.gatherLogs(ctx, shard)
+	rec, chosen, err := chooseLog(shard, logs, heard)
 	if err != nil || dryRun {
 		return rec, err
 	}
@@ -102,10 +104,11 @@ func (h *Host) exists(shard base.ShardID) bool {
 }
 
 // gatherLogs asks every node that this one knows of, itself among them.
-func (h *Host) gatherLogs(ctx context.Context, shard base.ShardID) []LogReport {
-	logs := h.reportLogs(shard)
+func (h *Host) gatherLogs(ctx context.Context, shard base.ShardID) (logs []LogReport, heard uint64) {
+	own := h.reportLogs(shard)
+	logs, heard = own.Logs, own.Heard
 	if h.o.Peers == nil {
-		return logs
+		return logs, heard
 	}
 	ctx, cancel := context.WithTimeout(ctx, reportPatience)
 	defer cancel()
@@ -131,11 +134,11 @@ func (h *Host) gatherLogs(ctx context.Context, shard base.ShardID) []LogReport {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			logs = append(logs, a.Logs...)
+			logs, heard = append(logs, a.Logs...), max(heard, a.Heard)
 		})
 	}
 	asking.Wait()
-	return logs
+	return logs, heard
 }
 
 // everybody are the other nodes that could have a replica: those known, whatever is believed of them, and those that
@@ -153,7 +156,8 @@ func (h *Host) everybody(shard base.ShardID) []base.NodeID {
 }
 
 // chooseLog takes the newest log of a voter: the highest generation, in it the highest term, in that the highest index.
-func chooseLog(shard base.ShardID, logs []LogReport) (Recovery, LogReport, error) {
+// The new generation is above every one that anybody has heard of.
+func chooseLog(shard base.ShardID, logs []LogReport, heard uint64) (Recovery, LogReport, error) {
 	const op = "recover shard"
 	slices.SortStableFunc(logs, func(a, b LogReport) int {
 		return cmp.Or(
@@ -169,8 +173,7 @@ func chooseLog(shard base.ShardID, logs []LogReport) (Recovery, LogReport, error
 	}
 	logs[i].Chosen = true
 	chosen := logs[i]
-	// A recovery that did not come to its end may have left its generation on a node that has nothing to show for it.
-	rec.Generation = logs[0].Generation + 1
+	rec.Generation = max(logs[0].Generation, heard) + 1
 	answering := 0
 	for _, voter := range chosen.Voters {
 		has := slices.IndexFunc(logs, func(l LogReport) bool { return l.Server == voter })
@@ -212,7 +215,7 @@ func (h *Host) onReport(_ context.Context, r *peer.Request) ([]byte, error) {
 	if q.Cluster != h.Cluster() {
 		return nil, base.Errorf(base.CodePreconditionFailed, "report logs", "node %s belongs to cluster %s", h.o.Node, h.Cluster())
 	}
-	return encode(&reportAnswer{Logs: h.reportLogs(q.Shard)}), nil
+	return encode(h.reportLogs(q.Shard)), nil
 }
 
 // Heard tells the host which generation of a shard somebody claims to lead: an older replica here sets itself aside.

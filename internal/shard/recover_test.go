@@ -1,0 +1,203 @@
+package shard
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+)
+
+func TestChooseLog(t *testing.T) {
+	id := func(n byte) base.UUID { return base.UUID{n} }
+	three := []base.UUID{id(1), id(2), id(3)}
+	report := func(n byte, generation, term, index uint64) LogReport {
+		return LogReport{Node: base.NodeID(fmt.Sprintf("n%d", n)), Server: id(n), Generation: generation, Term: term, Index: index, Voters: three}
+	}
+	archived := func(l LogReport) LogReport {
+		l.Archived = true
+		return l
+	}
+	leads := func(l LogReport) LogReport {
+		l.Leads = true
+		return l
+	}
+	of := func(l LogReport, voters ...base.UUID) LogReport {
+		l.Voters = voters
+		return l
+	}
+	for name, c := range map[string]struct {
+		logs       []LogReport
+		heard      uint64
+		node       base.NodeID // chosen
+		lost       []base.UUID
+		generation uint64
+		code       base.Code
+	}{
+		"one of three":        {[]LogReport{report(2, 0, 3, 40)}, 0, "n2", []base.UUID{id(1), id(3)}, 1, 0},
+		"nothing":             {nil, 0, "", nil, 0, base.CodePreconditionFailed},
+		"only an empty one":   {[]LogReport{report(2, 0, 0, 0)}, 0, "", nil, 0, base.CodePreconditionFailed},
+		"who does not vote":   {[]LogReport{of(report(4, 0, 9, 99), three...), report(2, 0, 3, 40)}, 0, "n2", []base.UUID{id(1), id(3)}, 1, 0},
+		"the later term wins": {[]LogReport{of(report(2, 0, 4, 30), id(1), id(2), id(3), id(4), id(5)), report(3, 0, 3, 40)}, 0, "n2", []base.UUID{id(1), id(4), id(5)}, 1, 0},
+		"the later generation wins": {
+			[]LogReport{archived(report(1, 0, 9, 90)), of(report(2, 1, 5, 50), id(2), id(7), id(8))}, 1, "n2", []base.UUID{id(7), id(8)}, 2, 0,
+		},
+		"only one set aside is left": {[]LogReport{archived(report(1, 0, 9, 90))}, 1, "n1", []base.UUID{id(2), id(3)}, 2, 0},
+		"somebody leads":             {[]LogReport{leads(of(report(2, 0, 3, 40), id(2)))}, 0, "n2", nil, 1, base.CodePreconditionFailed},
+		"a majority answers":         {[]LogReport{report(2, 0, 3, 40), report(1, 0, 3, 39)}, 0, "n2", []base.UUID{id(3)}, 1, base.CodePreconditionFailed},
+		"a majority of which one was set aside": {
+			[]LogReport{report(2, 0, 3, 40), archived(report(1, 0, 3, 39))}, 1, "n2", []base.UUID{id(3)}, 2, 0,
+		},
+	} {
+		rec, chosen, err := chooseLog(base.RootShard, c.logs, c.heard)
+		if c.code == 0 {
+			require.NoError(t, err, name)
+		} else {
+			require.ErrorIs(t, err, c.code, name)
+		}
+		require.Equal(t, c.node, chosen.Node, name)
+		require.Equal(t, c.lost, rec.Lost, name)
+		require.Equal(t, c.generation, rec.Generation, name)
+	}
+}
+
+// pastLeaders counts the replicas that lead in a generation below the one given.
+func (p *plant) pastLeaders(generation uint64) int {
+	n := 0
+	for _, name := range p.names {
+		if h := p.nodes[name].host; h != nil {
+			for _, g := range h.all() {
+				if g.hosted.Generation < generation && g.readyTerm.Load() != 0 {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+func (p *plant) recoverAll(h *Host) {
+	p.t.Helper()
+	for i := range p.shards {
+		shard := base.ShardID{Root: uint16(i)}
+		rec, err := h.Recover(p.within(time.Minute), shard, true)
+		require.NoError(p.t, err)
+		require.False(p.t, rec.Done)
+		require.Nil(p.t, p.leader(shard), "a dry run changes nothing")
+		rec, err = h.Recover(p.within(time.Minute), shard, false)
+		require.NoError(p.t, err)
+		require.True(p.t, rec.Done)
+		require.Equal(p.t, uint64(1), rec.Generation)
+		require.Len(p.t, rec.Lost, 2)
+	}
+}
+
+// Two of three voters are lost for good, the third becomes the shard. When the two are back after all, with all they
+// had, they are a majority of the past: they must not elect a leader, and become members of the present.
+func TestAShardIsRebuiltFromWhatIsLeft(t *testing.T) {
+	for _, restarted := range []bool{false, true} {
+		inTown(t, 3, 1, 4, func(t *testing.T, p *plant, r *registry) {
+			r.settled(3)
+			for i := range 60 { // enough for a snapshot
+				p.create(i)
+			}
+			p.converge()
+			shard := base.ShardID{Root: 2}
+			_, err := p.nodes["n2"].host.Recover(t.Context(), shard, false)
+			require.ErrorIs(t, err, base.CodePreconditionFailed, "it has a leader")
+
+			p.kill("n1", nil)
+			p.kill("n3", nil)
+			r.dead["n1"], r.dead["n3"] = true, true
+			p.eventually(30*time.Second, "nobody leads", func() bool { return len(r.led()) == 0 })
+			h := p.nodes["n2"].host
+			p.recoverAll(h)
+			p.awaitLeaders(time.Second, "n2")
+			for i := range 60 {
+				require.True(t, p.has(i), i)
+			}
+			for i := 60; i < 80; i++ {
+				p.create(i)
+			}
+			require.NoError(t, h.ViewStale(shard, func(s *meta.State) error {
+				require.Len(t, s.Recoveries(), 1)
+				require.Equal(t, base.NodeID("n2"), s.Recoveries()[0].Node)
+				require.Len(t, s.Recoveries()[0].Lost, 2)
+				return s.Check()
+			}))
+			if restarted {
+				p.kill("n2", nil)
+				h = p.start("n2")
+				p.awaitLeaders(5*time.Second, "n2")
+				require.Equal(t, uint64(1), h.Generation(shard))
+			}
+
+			delete(r.dead, "n1")
+			delete(r.dead, "n3")
+			p.start("n3")
+			p.start("n1")
+			p.eventually(2*time.Minute, "they have seats again", func() bool {
+				require.Zero(t, p.pastLeaders(1), "a leader of the past\n%s", p)
+				return r.right()
+			})
+			p.converge()
+			for i := range 80 {
+				require.True(t, p.has(i), i)
+			}
+			d, err := p.leader(shard).Detail(t.Context(), shard)
+			require.NoError(t, err)
+			require.Equal(t, uint64(1), d.Generation)
+			require.Len(t, d.Recoveries, 1)
+			for i := range p.shards {
+				require.Equal(t, []uint64{0}, p.nodes["n1"].host.archives(base.ShardID{Root: uint16(i)}), "what it had is kept")
+			}
+		})
+	}
+}
+
+// The rebuilt shard is lost too, before it grew. What was set aside when it was rebuilt is all that is left.
+func TestAShardIsRebuiltFromWhatWasSetAside(t *testing.T) {
+	inTown(t, 3, 1, 4, func(t *testing.T, p *plant, r *registry) {
+		r.settled(3)
+		for i := range 60 {
+			p.create(i)
+		}
+		p.converge()
+		p.kill("n1", nil)
+		p.kill("n3", nil)
+		p.eventually(30*time.Second, "nobody leads", func() bool { return len(r.led()) == 0 })
+		p.recoverAll(p.nodes["n2"].host)
+		r.out["n1"], r.out["n3"] = true, true
+		for i := range p.shards { // n1 hears of it, and gets no seat
+			p.nodes["n2"].host.stewards.leaving.Store(true)
+			if i == 0 {
+				p.start("n1")
+			}
+			shard := base.ShardID{Root: uint16(i)}
+			p.nodes["n1"].host.Heard(shard, 1)
+			p.eventually(5*time.Second, "it sets its replica aside", func() bool { return !p.nodes["n1"].host.Hosts(shard) })
+		}
+		p.kill("n2", nil)
+		h := p.nodes["n1"].host
+		for i := range p.shards {
+			shard := base.ShardID{Root: uint16(i)}
+			rec, err := h.Recover(p.within(time.Minute), shard, false)
+			require.NoError(t, err)
+			require.Equal(t, uint64(2), rec.Generation)
+		}
+		p.awaitLeaders(time.Second, "n1")
+		for i := range 60 {
+			require.True(t, p.has(i), i)
+		}
+		// The one of the generation between comes back too, alone, and so knows no better until it is told.
+		delete(r.out, "n1")
+		delete(r.out, "n3")
+		p.start("n2")
+		p.start("n3")
+		p.eventually(2*time.Minute, "all have their seats", func() bool { return r.right() && p.pastLeaders(2) == 0 })
+		p.converge()
+	})
+}
