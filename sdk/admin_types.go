@@ -50,6 +50,7 @@ type (
 	//	CreatedMs         int64
 	//	Shard             ShardID
 	//	ShardLeader       NodeID
+	//	Partial           bool // leaders of active segments did not answer: Records and Bytes lack theirs
 	TopicSummary = wire.TopicSummary
 	// TopicDetail is everything about one topic.
 	//
@@ -58,6 +59,7 @@ type (
 	//	Settings []Setting     // effective values with their sources
 	//	Ranges   []RangeDetail // by id; trimmed-away ones are gone
 	//	Nodes    []NodeAddress
+	//	Copies   int // how many replicas this version makes of a segment, whatever the factor
 	TopicDetail = wire.TopicDetail
 	// RangeDetail is everything about one range.
 	//
@@ -94,6 +96,7 @@ type (
 	//	SealedMs     int64
 	//	LastAppendMs int64
 	//	GapMs        int64 // from the last ack before it to its first
+	//	Unknown      bool  // its leader did not answer: End, Records and Bytes are not known
 	SegmentDetail = wire.SegmentDetail
 	// ReplicaDetail is one copy of a segment.
 	//

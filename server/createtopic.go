@@ -31,7 +31,7 @@ func (s *Server) createTopic(ctx context.Context, shard base.ShardID, req wire.C
 	if err != nil {
 		return wire.CreateTopicResponse{}, applied(op, err)
 	}
-	return wire.CreateTopicResponse{Topic: s.topicDetail(topic, shard), Shard: shard, ShardLeader: s.shardLeader(shard)}, nil
+	return wire.CreateTopicResponse{Topic: s.topicDetail(topic, shard, s.extentsOfNew(topic)), Shard: shard, ShardLeader: s.shardLeader(shard)}, nil
 }
 
 // applied is an error met after the command was committed: whatever it says, the command took effect.
@@ -118,7 +118,7 @@ func (s *Server) dryCreate(ctx context.Context, op string, shard base.ShardID, c
 	}
 	resp := wire.CreateTopicResponse{Shard: shard, ShardLeader: s.shardLeader(shard), DryRun: true}
 	if planned != nil {
-		resp.Topic = s.topicDetail(planned, shard)
+		resp.Topic = s.topicDetail(planned, shard, s.extentsOfNew(planned))
 	}
 	return resp, nil
 }

@@ -17,7 +17,7 @@ func (s *Server) deleteTopic(ctx context.Context, shard base.ShardID, req wire.D
 	if err != nil {
 		return s.deletedBefore(ctx, op, shard, req, err)
 	}
-	sum := s.topicSummary(f.Topic, f.shard, s.shardLeader(f.shard))
+	sum := s.topicSummary(f.Topic, f.shard, s.shardLeader(f.shard), s.extents(ctx, f.Topic))
 	result, err := s.decide(ctx, op, f.shard, deletion(req, f.ID), req.DryRun)
 	if err != nil {
 		return wire.DeleteTopicResponse{}, err

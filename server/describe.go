@@ -5,11 +5,12 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/planner"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
-// What metadata says, in the protocol's words. What only a segment's leader knows (commit, bytes) is asked of the
-// store, for the segments that are here.
+// What metadata says, in the protocol's words. What only a segment's leader knows (commit, bytes) is asked of it; see
+// extents.go.
 
 func (s *Server) topicRoute(t *meta.Topic, shard base.ShardID) wire.TopicRoute {
 	route := wire.TopicRoute{
@@ -71,17 +72,18 @@ func (s *Server) addresses(nodes nodeSet) []wire.NodeAddress {
 	return list
 }
 
-func (s *Server) topicDetail(t *meta.Topic, shard base.ShardID) wire.TopicDetail {
-	d := wire.TopicDetail{Config: t.Config, Settings: s.settings(t.Config)}
+// topicDetail tells everything about a topic; x says how far its active segments go.
+func (s *Server) topicDetail(t *meta.Topic, shard base.ShardID, x extents) wire.TopicDetail {
+	d := wire.TopicDetail{Config: t.Config, Settings: s.settings(t.Config), Copies: planner.Copies(t.Config.ReplicationFactor)}
 	var named nodeSet
 	for _, r := range t.Ranges {
-		rd := s.rangeDetail(t, r)
+		rd := s.rangeDetail(t, r, x)
 		for _, seg := range r.Segments {
 			named.add(seg.Replicas)
 		}
 		d.Ranges = append(d.Ranges, rd)
 	}
-	d.Summary = s.topicSummary(t, shard, s.shardLeader(shard))
+	d.Summary = s.topicSummary(t, shard, s.shardLeader(shard), x)
 	named.addNode(d.Summary.ShardLeader)
 	d.Nodes = s.addresses(named)
 	return d
@@ -106,7 +108,7 @@ func (s *Server) settings(c base.TopicConfig) []wire.Setting {
 	return list
 }
 
-func (s *Server) topicSummary(t *meta.Topic, shard base.ShardID, leader base.NodeID) wire.TopicSummary {
+func (s *Server) topicSummary(t *meta.Topic, shard base.ShardID, leader base.NodeID, x extents) wire.TopicSummary {
 	sum := wire.TopicSummary{
 		ID: t.ID, Name: t.Name, Version: t.Version, State: base.StateActive,
 		ReplicationFactor: t.Config.ReplicationFactor, Strategy: t.Config.Strategy,
@@ -119,22 +121,23 @@ func (s *Server) topicSummary(t *meta.Topic, shard base.ShardID, leader base.Nod
 			sum.Ranges++
 		}
 		for _, seg := range r.Segments {
-			_, records, bytes := s.extent(seg)
+			e := x.of(seg)
 			sum.Segments++
-			sum.Records += records
-			sum.Bytes += bytes
+			sum.Records += e.records(seg)
+			sum.Bytes += e.bytes
+			sum.Partial = sum.Partial || !e.known
 		}
 	}
 	return sum
 }
 
-func (s *Server) rangeDetail(t *meta.Topic, r *meta.Range) wire.RangeDetail {
+func (s *Server) rangeDetail(t *meta.Topic, r *meta.Range, x extents) wire.RangeDetail {
 	d := wire.RangeDetail{
 		ID: r.ID, Span: r.Span, State: r.State, Parents: r.Parents, Children: r.Children, Earliest: r.TrimmedTo,
 		Load: "unknown", CreatedMs: t.CreatedMs,
 	}
 	for _, seg := range r.Segments {
-		sd := s.segmentDetail(seg)
+		sd := s.segmentDetail(seg, x.of(seg))
 		d.Segments = append(d.Segments, sd)
 		d.Records += sd.Records
 		d.Bytes += sd.Bytes
@@ -148,19 +151,18 @@ func (s *Server) rangeDetail(t *meta.Topic, r *meta.Range) wire.RangeDetail {
 	return d
 }
 
-func (s *Server) segmentDetail(seg *meta.Segment) wire.SegmentDetail {
-	end, records, bytes := s.extent(seg)
+func (s *Server) segmentDetail(seg *meta.Segment, e extent) wire.SegmentDetail {
 	d := wire.SegmentDetail{
-		ID: seg.ID, Epoch: seg.Epoch, State: seg.State, Cause: seg.Cause, Base: seg.Base, End: end,
-		Records: records, Bytes: bytes, CreatedMs: seg.CreatedMs, SealedMs: seg.SealedMs,
+		ID: seg.ID, Epoch: seg.Epoch, State: seg.State, Cause: seg.Cause, Base: seg.Base, End: e.end,
+		Records: e.records(seg), Bytes: e.bytes, Unknown: !e.known, CreatedMs: seg.CreatedMs, SealedMs: seg.SealedMs,
 		LastAppendMs: seg.LastAppendMs, GapMs: seg.GapMs,
 	}
-	info, here := s.store.Info(seg.ID)
-	if here && d.LastAppendMs == 0 {
-		d.LastAppendMs = info.LastAppendMs
+	if d.LastAppendMs == 0 {
+		d.LastAppendMs = e.lastMs
 	}
+	info, here := s.store.Info(seg.ID)
 	for i, rep := range seg.Replicas {
-		rd := wire.ReplicaDetail{Node: rep.Node, Disk: rep.Disk, State: "in_sync", DurableEnd: end}
+		rd := wire.ReplicaDetail{Node: rep.Node, Disk: rep.Disk, State: "in_sync", DurableEnd: e.durable}
 		switch {
 		case i == 0 && seg.State == base.StateActive:
 			rd.State = "leader"
@@ -173,16 +175,4 @@ func (s *Server) segmentDetail(seg *meta.Segment) wire.SegmentDetail {
 		d.Replicas = append(d.Replicas, rd)
 	}
 	return d
-}
-
-// extent is how far a segment goes: as committed once it is sealed, as its leader's store knows it while active.
-func (s *Server) extent(seg *meta.Segment) (end, records, bytes int64) {
-	if seg.State == base.StateSealed {
-		return seg.End, seg.End - seg.Base, seg.Bytes
-	}
-	info, ok := s.store.Info(seg.ID)
-	if !ok {
-		return seg.Base, 0, 0
-	}
-	return info.Commit, info.Commit - seg.Base, info.Bytes
 }

@@ -130,6 +130,9 @@ func (f *fetch) readRange(q *wire.FetchRange, a *answer, budget int) wire.FetchR
 		if got.Sealed {
 			result.State, result.End = wire.FetchNext, got.End
 		}
+		if !moved && got.Sealed && !f.s.plane.LedHere(ref) {
+			a.news = true // the range goes on elsewhere: there is nothing here to wait for
+		}
 		if !moved || !got.Sealed && got.Next >= got.Commit {
 			return result
 		}
@@ -143,16 +146,25 @@ func (f *fetch) refuse(result *wire.FetchRangeResult, q *wire.FetchRange, err er
 		return
 	}
 	code := base.CodeOf(err)
-	if b, ok := f.s.bounds(base.RangeRef{Topic: q.Topic, Range: q.Range}); ok {
-		result.Commit, result.Earliest = b.commit, b.earliest
+	ref := base.RangeRef{Topic: q.Topic, Range: q.Range}
+	result.Earliest = f.s.earliest(ref)
+	if b, ok := f.s.bounds(f.ctx, ref); ok {
+		result.Commit = b.commit
 	}
 	switch {
 	case errors.Is(err, base.CodeNotReplica) && f.s.plane.Deleted(q.Topic):
 		code = base.CodeTopicNotFound
 	case errors.Is(err, base.CodeBehind):
-		f.s.plane.Want(base.RangeRef{Topic: q.Topic, Range: q.Range})
+		f.s.plane.Want(ref)
 	case code == base.CodeInternal || code == base.CodeCorruptData:
 		f.s.deps.Logger.Error("read failed", "topic", q.Topic.String(), "range", q.Range.String(), "offset", q.Offset, "error", err)
 	}
 	result.Code, a.news = code, true
+}
+
+// earliest is where a range begins, by what was committed, as far as this node was told. What it holds itself may begin
+// later.
+func (s *Server) earliest(ref base.RangeRef) int64 {
+	told, _ := s.plane.Earliest(ref)
+	return max(told, s.store.TrimmedTo(ref))
 }

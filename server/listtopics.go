@@ -57,9 +57,10 @@ func (s *Server) listShard(ctx context.Context, shard base.ShardID, req wire.Lis
 	if err != nil {
 		return nil, false, err
 	}
+	x := s.extents(ctx, topics...)
 	rows = make([]wire.TopicSummary, len(topics))
 	for i, t := range topics {
-		rows[i] = s.topicSummary(t, shard, s.id.Node)
+		rows[i] = s.topicSummary(t, shard, s.id.Node, x)
 	}
 	rows, cut := firstTopics(rows, limit, more)
 	return rows, cut, nil

@@ -23,7 +23,10 @@ const (
 	kindFence      = peer.Control + 3
 	kindRoll       = peer.Control + 4
 	kindInventory  = peer.Control + 5
-	kindRangeState = peer.Control + 13
+	kindRangeState = peer.Control + 24
+	kindExtents    = peer.Control + 25
+	kindTopicCopy  = peer.Control + 26
+	kindOffsets    = peer.Control + 27
 )
 
 // maxOrderCalls is how many messages of one of these kinds a node works on at once; more are answered busy, and come
@@ -59,6 +62,8 @@ type inventoryMessage struct {
 type orderDesk struct {
 	plane atomic.Pointer[dataplane.Plane] // once it is ready to be told; messages may come before
 	calls sync.WaitGroup                  // being served
+
+	extents extentCache // what others said
 }
 
 // peerCaller is what is needed of the connections to other nodes: *peer.Host.
@@ -151,6 +156,9 @@ func (s *Server) registerOrders(p *peer.Host) {
 		return s.inventory(m.From, m.Limit), nil
 	}))
 	p.Register(kindRangeState, served(s, s.takeRangeState))
+	p.Register(kindExtents, served(s, s.takeExtents))
+	p.Register(kindTopicCopy, served(s, s.takeTopicCopy))
+	p.Register(kindOffsets, served(s, s.takeOffsets))
 }
 
 // orderTimeout bounds the work on one message: whoever sent it has given up by then.

@@ -31,15 +31,20 @@ func (s *Server) produce(_ context.Context, r *mux.Request) {
 	if req.TimeoutMs > 0 {
 		deadline = r.Arrived.Add(time.Duration(req.TimeoutMs) * time.Millisecond)
 	}
+	ref := base.RangeRef{Topic: req.Topic, Range: req.Range}
+	if err := s.misplaced("produce", ref); err != nil {
+		r.Fail(err)
+		return
+	}
 	size := len(r.Payload)
 	s.plane.Append(dataplane.AppendRequest{
-		Ref:    base.RangeRef{Topic: req.Topic, Range: req.Range},
+		Ref:    ref,
 		Bytes:  r.Payload,
 		SpanLo: req.SpanLo, SpanHi: req.SpanHi,
 		Deadline: deadline,
 	}, func(a dataplane.AppendResult, err error) {
 		if err != nil {
-			r.Fail(err)
+			r.Fail(s.directed(ref, err))
 			return
 		}
 		s.rates.in.Add(uint64(size))

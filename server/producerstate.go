@@ -10,7 +10,7 @@ import (
 func (s *Server) producerState(ctx context.Context, req wire.ProducerStateRequest) (wire.ProducerStateResponse, error) {
 	st, err := s.plane.ProducerState(ctx, req.Ref, req.ProducerID)
 	if err != nil {
-		return wire.ProducerStateResponse{}, err
+		return wire.ProducerStateResponse{}, s.directed(req.Ref, err)
 	}
 	resp := wire.ProducerStateResponse{Known: st.Known, Epoch: st.Epoch, Commit: st.Commit}
 	for _, b := range st.Batches {

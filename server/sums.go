@@ -40,14 +40,14 @@ func (s *Server) sumShard(ctx context.Context, shard base.ShardID) (shardSum, er
 		return shardSum{}, err
 	}
 	sum := shardSum{Status: s.ledStatus(shard), Topics: len(topics)}
-	alive := livingDisks(s.view())
+	alive, x := livingDisks(s.view()), s.extents(ctx, topics...)
 	for _, t := range topics {
-		s.addTopic(&sum, t, alive)
+		s.addTopic(&sum, t, alive, x)
 	}
 	return sum, nil
 }
 
-func (s *Server) addTopic(sum *shardSum, t *meta.Topic, alive map[base.Replica]bool) {
+func (s *Server) addTopic(sum *shardSum, t *meta.Topic, alive map[base.Replica]bool, x extents) {
 	var spans []keyspace.Span
 	for _, r := range t.Ranges {
 		if r.State == base.StateActive {
@@ -55,10 +55,10 @@ func (s *Server) addTopic(sum *shardSum, t *meta.Topic, alive map[base.Replica]b
 			spans = append(spans, r.Span)
 		}
 		for _, seg := range r.Segments {
-			_, records, bytes := s.extent(seg)
+			e := x.of(seg)
 			sum.Segments++
-			sum.Records += records
-			sum.Bytes += bytes
+			sum.Records += e.records(seg)
+			sum.Bytes += e.bytes
 			if len(seg.Replicas) < t.Config.ReplicationFactor {
 				sum.Under++
 			}

@@ -12,6 +12,7 @@ import (
 // RangeStatus is what the plane knows of one range.
 type RangeStatus struct {
 	Segment base.SegmentID
+	Base    int64
 	Epoch   base.Epoch
 	Leading bool  // this node takes appends for it
 	Next    int64 // offset of the next batch
@@ -23,7 +24,7 @@ type RangeStatus struct {
 // Range describes one range; false when the plane does not know it.
 func (p *Plane) Range(ctx context.Context, ref base.RangeRef) (RangeStatus, bool) {
 	s, ok := ask(ctx, p, ref, func(a *actor) RangeStatus {
-		s := RangeStatus{Segment: a.current.Segment, Epoch: a.current.Epoch, Leading: a.phase == leading, Waiting: a.waiting.len()}
+		s := RangeStatus{Segment: a.current.Segment, Base: a.current.Base, Epoch: a.current.Epoch, Leading: a.phase == leading, Waiting: a.waiting.len()}
 		s.Next, s.Commit, s.Bytes = a.rest.next, a.rest.next, a.rest.bytes
 		if a.lead != nil {
 			s.Next, s.Commit, s.Bytes = a.lead.replica.Next(), a.lead.replica.Commit(), a.lead.bytes
@@ -84,6 +85,9 @@ func (p *Plane) ProducerState(ctx context.Context, ref base.RangeRef, id int64) 
 		err   error
 	}
 	got, ok := ask(ctx, p, ref, func(a *actor) answer {
+		if a.phase == elsewhere || a.phase == ended {
+			return answer{err: a.notHere()}
+		}
 		if a.phase != leading {
 			return answer{err: base.Errorf(base.CodeNoLeader, op, "the range's segment is not open yet")}
 		}

@@ -146,3 +146,14 @@ func (s *Store) readError(g *segmentLog, err error) error {
 	}
 	return base.Wrap(base.CodeInternal, opRead, err)
 }
+
+// TrimmedTo is where a range begins, as far as this node knows by what was trimmed here; what it holds may begin later.
+func (s *Store) TrimmedTo(ref base.RangeRef) int64 {
+	rng := s.rangeOf(ref)
+	if rng == nil {
+		return 0
+	}
+	rng.mu.Lock()
+	defer rng.mu.Unlock()
+	return rng.trimmedTo
+}

@@ -100,6 +100,7 @@ type TopicSummary struct {
 	CreatedMs         int64             `cbor:"17,keyasint,omitempty"`
 	Shard             base.ShardID      `cbor:"18,keyasint"`
 	ShardLeader       base.NodeID       `cbor:"19,keyasint,omitempty"`
+	Partial           bool              `cbor:"20,keyasint,omitempty"` // leaders of active segments did not answer: Records and Bytes lack theirs
 }
 
 // DescribeTopicRequest asks for everything about one topic, by name or, when Name is empty, by id. With both, a topic
@@ -121,6 +122,7 @@ type TopicDetail struct {
 	Settings []Setting        `cbor:"3,keyasint,omitempty"` // effective values with their sources
 	Ranges   []RangeDetail    `cbor:"4,keyasint,omitempty"` // by id; trimmed-away ones are gone
 	Nodes    []NodeAddress    `cbor:"5,keyasint,omitempty"`
+	Copies   int              `cbor:"6,keyasint,omitempty"` // how many replicas this version makes of a segment, whatever the factor
 }
 
 // Setting is one effective setting and where it comes from.
@@ -169,6 +171,7 @@ type SegmentDetail struct {
 	SealedMs     int64           `cbor:"11,keyasint,omitempty"`
 	LastAppendMs int64           `cbor:"12,keyasint,omitempty"`
 	GapMs        int64           `cbor:"13,keyasint,omitempty"` // from the last ack before it to its first
+	Unknown      bool            `cbor:"14,keyasint,omitempty"` // its leader did not answer: End, Records and Bytes are not known
 }
 
 // ReplicaDetail is one copy of a segment.
