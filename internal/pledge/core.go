@@ -144,3 +144,6 @@ func (c *Core) Waiting() string {
 	}
 	return "no pledge yet of " + commas(silent)
 }
+
+// PlannedAs reports whether this is the plan that the core follows.
+func (c *Core) PlannedAs(p Plan) bool { return c.plan.equal(p) }

@@ -102,21 +102,29 @@ func (o *opener) open() (*Identity, error) {
 	if err := o.stamps(id, id.Boot == 0); err != nil {
 		return nil, err
 	}
-	if err := o.checkStarts(id.Boot); err != nil {
+	if err := o.checkStarts(id); err != nil {
 		return nil, err
 	}
 	id.Boot++
-	// The meta directory counts first: so it is never behind, unless it is an older image.
-	err = o.count(o.metaDir, func() error {
-		return vfs.WriteFileAtomic(o.fs, o.starts(), fmt.Appendf(nil, "%d\n", id.Boot), 0o600)
+	if err := o.writeBoot(id, ""); err != nil {
+		return nil, err
+	}
+	return id, nil
+}
+
+// writeBoot makes the number of this start durable. The meta directory counts first: so it is never behind, unless it is
+// an older image.
+func (o *opener) writeBoot(id *Identity, mark string) error {
+	err := o.count(o.metaDir, func() error {
+		return vfs.WriteFileAtomic(o.fs, o.starts(), fmt.Appendf(nil, "%d%s\n", id.Boot, mark), 0o600)
 	})
 	if err == nil {
 		err = o.count(o.dataDir, func() error { return id.write(o.fs, o.dataDir) })
 	}
 	if err != nil {
-		return nil, base.Wrap(base.CodeInternal, opIdentity, err)
+		return base.Wrap(base.CodeInternal, opIdentity, err)
 	}
-	return id, nil
+	return nil
 }
 
 // count writes the number of this start to dir. A full disk has a little left for that; mostly it is one disk.
@@ -133,7 +141,8 @@ func (o *opener) starts() string { return filepath.Join(o.metaDir, startsName) }
 // checkStarts holds the starts that the meta directory has counted against those of the data directory, which has seen
 // boot of them. They differ by one when a start ended between the two. Whatever else they say, one directory is an older
 // image: metadata that has forgotten topics or segments would give their offsets away again.
-func (o *opener) checkStarts(boot uint64) error {
+func (o *opener) checkStarts(id *Identity) error {
+	boot := id.Boot
 	b, err := vfs.ReadFile(o.fs, o.starts())
 	if errors.Is(err, fs.ErrNotExist) && boot == 0 {
 		return nil
@@ -142,13 +151,16 @@ func (o *opener) checkStarts(boot uint64) error {
 		return base.Errorf(base.CodeCorruptData, opIdentity, "the starts of this node cannot be read: %w", err).
 			WithHint("bring back the meta directory as it was, or start this node with empty directories under a new node id")
 	}
-	counted, err := strconv.ParseUint(strings.TrimSuffix(string(b), "\n"), 10, 64)
+	text, raised := strings.CutSuffix(strings.TrimSuffix(string(b), "\n"), raisedMark)
+	counted, err := strconv.ParseUint(text, 10, 64)
 	switch {
 	case err != nil:
 		return base.Errorf(base.CodeCorruptData, opIdentity, "%s does not hold a number of starts", o.starts()).
 			WithHint("bring back the meta directory as it was, or start this node with empty directories under a new node id")
 	case counted < boot:
 		return o.older(o.metaDir, counted, o.dataDir, boot)
+	case counted > boot && raised: // RaiseBoot came to half
+		id.Boot = counted
 	case counted > boot+1:
 		return o.older(o.dataDir, boot, o.metaDir, counted)
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,5 +35,31 @@ func TestPledgeIsKept(t *testing.T) {
 		damaged[i] ^= 1
 		_, err := parseIdentity(damaged)
 		require.ErrorIs(t, err, base.CodeCorruptData, part)
+	}
+}
+
+// The starts of a node may jump ahead, once it has learnt where the node's former disk ended; whatever became of that,
+// the next start goes on from there.
+func TestRaiseBoot(t *testing.T) {
+	for nth := 1; ; nth++ {
+		mem := vfs.NewMem()
+		id, locks, err := OpenIdentity(mem, "data", "meta", IdentityRequest{Node: "n2"})
+		require.NoError(t, err)
+		fault := vfs.NewFault(mem, vfs.Rule{Ops: vfs.OpChanges, Nth: nth, Err: errors.New("power")})
+		raised := id.RaiseBoot(fault, "data", "meta", 7)
+		require.NoError(t, locks.Close())
+		again, locks, err := OpenIdentity(mem, "data", "meta", IdentityRequest{})
+		require.NoError(t, err, "after change %d", nth)
+		require.NoError(t, locks.Close())
+		if raised == nil {
+			require.Equal(t, uint64(8), again.Boot)
+			require.Greater(t, nth, 4)
+			return
+		}
+		require.Contains(t, []uint64{2, 8}, again.Boot)
+		third, locks, err := OpenIdentity(mem, "data", "meta", IdentityRequest{})
+		require.NoError(t, err)
+		require.NoError(t, locks.Close())
+		require.Equal(t, again.Boot+1, third.Boot)
 	}
 }
