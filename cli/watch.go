@@ -20,7 +20,7 @@ const watchDefault = "2s"
 // watchable gives a read command its RunE: once, or with -w again and again.
 func (a *app) watchable(cmd *cobra.Command, run func(ctx context.Context, args []string) error) {
 	var every string
-	cmd.Flags().StringVarP(&every, "watch", "w", "", "repeat every `INTERVAL` until Ctrl-C (default 2s)")
+	cmd.Flags().StringVarP(&every, "watch", "w", "", "repeat every `INTERVAL` until q or Ctrl-C (default 2s)")
 	cmd.Flags().Lookup("watch").NoOptDefVal = watchDefault
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if every == "" {
@@ -45,7 +45,9 @@ type watcher struct {
 	interval time.Duration
 	title    string
 	run      func(ctx context.Context) error
-	last     string
+	last     string // the document shown
+	trouble  string // why the last look failed, or brought less than everything; empty when all is well
+	answers  int
 }
 
 func (w *watcher) loop(ctx context.Context) error {
@@ -54,40 +56,100 @@ func (w *watcher) loop(ctx context.Context) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, w.set.timeout, errTimeUp)
 		defer cancel()
 	}
+	if w.repaints() {
+		var quit context.CancelCauseFunc
+		ctx, quit = context.WithCancelCause(ctx)
+		defer quit(nil)
+		defer term.Keys(ctx, w.out, func(key byte) bool {
+			if key != 'q' && key != 'Q' {
+				return true
+			}
+			quit(errTimeUp)
+			return false
+		})()
+	}
 	ticker := time.NewTicker(w.interval)
 	defer ticker.Stop()
 	for {
-		text, err := w.once(ctx)
-		if err != nil {
-			if errors.Is(context.Cause(ctx), errTimeUp) {
-				return nil
-			}
-			w.ended = ctx.Err() != nil
-			return err
-		}
-		if err := w.show(text); err != nil {
+		if err := w.look(ctx); err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			if errors.Is(context.Cause(ctx), errTimeUp) {
-				return nil
-			}
-			w.ended = true
-			return context.Cause(ctx)
+			return w.end(ctx)
 		case <-ticker.C:
 		}
 	}
 }
 
-// errTimeUp is the cause of a streaming command's end by --timeout, which is a normal one.
+// repaints reports whether the screen is written over, rather than added to.
+func (w *watcher) repaints() bool { return w.out.RepaintsOut() && !w.machine() }
+
+// errTimeUp is the cause of a streaming command's end by --timeout or by the key q, which are normal ones.
 var errTimeUp = errors.New("the time is up")
+
+// end is how the watch ends when its context has.
+func (w *watcher) end(ctx context.Context) error {
+	if errors.Is(context.Cause(ctx), errTimeUp) {
+		return nil
+	}
+	w.ended = true
+	return context.Cause(ctx)
+}
+
+// look runs the command once and shows what came of it.
+func (w *watcher) look(ctx context.Context) error {
+	text, err := w.once(ctx)
+	if ctx.Err() != nil && err != nil {
+		return w.end(ctx)
+	}
+	if err == nil {
+		w.trouble = ""
+	} else {
+		if !w.survives(err) {
+			return err
+		}
+		w.complain(err)
+		if text == "" {
+			text = w.last
+		}
+	}
+	w.answers++
+	return w.show(text)
+}
+
+// survives reports whether to go on after an error. What is watched may be away for a while, and whoever watches wants
+// to see it come back; a look that brought less than everything, or a verdict, is one more thing to show. An error of
+// the first look is for whoever asked the wrong thing, or the wrong address.
+func (w *watcher) survives(err error) bool {
+	switch describe(err).Exit {
+	case ExitPartial, ExitUnhealthy, ExitNotMet, ExitWarn:
+		return true
+	}
+	return w.answers > 0 && worthWaiting(err)
+}
+
+// complain keeps what is wrong for the screen. Where nothing is repainted it is said on stderr, once.
+func (w *watcher) complain(err error) {
+	before := w.trouble
+	w.trouble = describe(err).Message
+	var said quiet
+	if errors.As(err, &said) {
+		w.trouble = "" // the document shows it
+	}
+	if !w.repaints() && w.trouble != before && w.trouble != "" {
+		w.report(err)
+	}
+}
 
 // once runs the command into a buffer.
 func (w *watcher) once(ctx context.Context) (string, error) {
 	var b bytes.Buffer
 	own := *w.out
 	own.Out = &b
+	if w.repaints() {
+		own.Err = &b // a note beside the screen would spoil it
+	}
 	w.io = &own
 	defer func() { w.io = w.out }()
 	ctx, cancel := context.WithTimeout(ctx, max(w.interval, w.set.timeout))
@@ -98,7 +160,7 @@ func (w *watcher) once(ctx context.Context) (string, error) {
 
 func (w *watcher) show(text string) error {
 	now := w.Now()
-	if w.out.RepaintsOut() && !w.machine() {
+	if w.repaints() {
 		return w.repaint(text, now)
 	}
 	if text == w.last {
@@ -139,6 +201,13 @@ func observed(doc []byte, at term.Time) ([]byte, error) {
 	return fmt.Appendf(nil, "{\"observed_at\":%s,\"items\":%s}\n", stamp, text), nil
 }
 
+// What is wider than the screen is cut off by the terminal, or each such line would take two and the next repaint would
+// miss the rest.
+const (
+	wrapOff = "\x1b[?7l"
+	wrapOn  = "\x1b[?7h"
+)
+
 // repaint homes the cursor and writes over the old screen line by line, so that nothing flickers. Lines beyond the
 // screen are cut, and what differs from the last screen is shown in reverse.
 func (w *watcher) repaint(text string, now time.Time) error {
@@ -148,8 +217,8 @@ func (w *watcher) repaint(text string, now time.Time) error {
 	if w.last == "" {
 		b.WriteString("\x1b[2J")
 	}
-	b.WriteString("\x1b[H")
-	head := fmt.Sprintf("%s  every %s  %s  Ctrl-C ends", w.title, term.FormatSpan(w.interval), now.Format(time.TimeOnly))
+	b.WriteString("\x1b[H" + wrapOff)
+	head := fmt.Sprintf("%s  every %s  %s  q ends", w.title, term.FormatSpan(w.interval), now.Format(time.TimeOnly))
 	b.WriteString(style.Dim(term.Truncate(head, cols, w.io.ASCII())) + "\x1b[K\n")
 	lines, before := splitLines(text), splitLines(w.last)
 	for i, line := range lines {
@@ -161,7 +230,7 @@ func (w *watcher) repaint(text string, now time.Time) error {
 		}
 		b.WriteString(line + "\x1b[K\n")
 	}
-	b.WriteString("\x1b[J")
+	b.WriteString("\x1b[J" + wrapOn)
 	w.last = text
 	_, err := w.out.Out.Write([]byte(b.String()))
 	return err

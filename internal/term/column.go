@@ -33,8 +33,8 @@ const (
 	asBytesPerSec = "bytes_per_sec" // 61.2 MiB/s
 	asCount       = "count"         // 1,204,881
 	asRate        = "rate"          // 51.2k
-	asMillis      = "ms"            // 96 ms, from milliseconds
-	asMicros      = "us"            // 7.9 ms, from microseconds
+	asMillis      = "ms"            // 96 ms, from milliseconds; 0 is "-"
+	asMicros      = "us"            // 7.9 ms, from microseconds; 0 is "-"
 	asSpan        = "span"          // 7d, from milliseconds; 0 is "-"
 	asUptime      = "uptime"        // 3d04h, from milliseconds
 	asAge         = "age"           // 3m12s, from a Time
@@ -193,9 +193,13 @@ func (c column) formatted(v reflect.Value, h Human) (string, bool) {
 		return FormatCount(int64(f)), true
 	case asRate:
 		return FormatRate(f), true
-	case asMillis:
-		return FormatTook(time.Duration(f * 1e6)), true
-	case asMicros:
+	case asMillis, asMicros:
+		if f == 0 {
+			return "-", true
+		}
+		if c.as == asMillis {
+			f *= 1e3
+		}
 		return FormatTook(time.Duration(f * 1e3)), true
 	case asUptime:
 		return FormatAge(time.Duration(f * 1e6)), true
