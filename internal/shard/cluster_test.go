@@ -476,3 +476,5 @@ func TestAllHostsRestart(t *testing.T) {
 		}
 	})
 }
+
+func serverID(meta base.UUID) raft.ServerID { return raft.ServerID(meta.String()) }

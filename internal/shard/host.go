@@ -295,7 +295,7 @@ func (h *Host) Close() error {
 		// Whoever waits for a disk that failed would keep its group from stopping.
 		h.log.release()
 		close(h.closing)
-		h.stewards.stop() // they change members and leaders of groups that run
+		h.stewards.stop()       // they change members and leaders of groups that run
 		h.hosting <- struct{}{} // for good: no group begins any more
 		// The groups before the log: they write to the log until they have stopped. The watchers end with their groups, and
 		// say so to OnLead, so the context goes last.
