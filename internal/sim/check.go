@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/sim/history"
+	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/server"
 )
 
@@ -141,6 +143,25 @@ func (c *Cluster) unrest() string {
 	for id, seats := range shards {
 		if why := unsettled(seats, want); why != "" {
 			return fmt.Sprintf("shard %s: %s", id, why)
+		}
+	}
+	return c.discord(running)
+}
+
+// discord says where two nodes have different rings; empty when all agree.
+func (c *Cluster) discord(nodes []*Node) string {
+	var first sdk.NodeRing
+	for i, n := range nodes {
+		ctx, cancel := context.WithTimeout(context.Background(), operationWithin)
+		ring, err := n.admin().NodeRing(ctx, "", false)
+		cancel()
+		switch {
+		case err != nil:
+			return fmt.Sprintf("%s does not tell its ring: %v", n.Name, err)
+		case i == 0:
+			first = ring
+		case ring.Hash != first.Hash || ring.Version != first.Version:
+			return fmt.Sprintf("%s has ring %x of version %d, %s has %x of %d", n.Name, ring.Hash, ring.Version, nodes[0].Name, first.Hash, first.Version)
 		}
 	}
 	return ""

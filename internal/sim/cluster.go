@@ -46,6 +46,9 @@ const (
 	syncing = 500 * time.Microsecond
 )
 
+// usualDisk is how every disk is while nothing is wrong with it.
+var usualDisk = vfs.Rule{Ops: vfs.OpSyncs, Delay: syncing}
+
 // judgeWithin bounds the judgement of one topic's history, in real time. It is met when a history has too many
 // operations at once to be judged at all.
 const judgeWithin = 20 * time.Second

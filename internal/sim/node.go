@@ -9,6 +9,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/config"
 	"github.com/eastguard/eastguard/internal/vfs"
+	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/server"
 )
 
@@ -22,12 +23,14 @@ type Node struct {
 	disk    *vfs.Mem
 	founder bool // its next start founds the cluster
 	starts  int
-	proc    *process // nil while nothing runs
+	client  *sdk.Client // that knows this node alone; made when it is needed
+	proc    *process    // nil while nothing runs
 }
 
 // process is one start of a broker.
 type process struct {
 	machine *Machine
+	disk    *vfs.Fault // the node's, as this process has it
 	srv     *server.Server
 	cancel  context.CancelFunc
 	up      atomic.Bool           // serves
@@ -48,9 +51,9 @@ func (n *Node) Start() {
 		cfg.Bootstrap = &yes
 		n.founder = false
 	}
-	p := &process{machine: n.c.Net.Machine(n.IP)}
+	p := &process{machine: n.c.Net.Machine(n.IP), disk: vfs.NewFault(n.disk, usualDisk)}
 	srv, err := server.New(cfg, server.Deps{
-		FS: vfs.NewFault(n.disk, vfs.Rule{Ops: vfs.OpSyncs, Delay: syncing}), Logger: n.c.Trace.logger(fmt.Sprintf("%s#%d", n.Name, n.starts)), Version: "sim",
+		FS: p.disk, Logger: n.c.Trace.logger(fmt.Sprintf("%s#%d", n.Name, n.starts)), Version: "sim",
 		Listen: p.machine.Listen, ListenPacket: p.machine.ListenPacket, Dial: p.machine.Dial,
 	})
 	if err != nil {
@@ -172,6 +175,14 @@ func (n *Node) SetDisk(disk *vfs.Mem) {
 
 // Wipe gives the node an empty disk.
 func (n *Node) Wipe() { n.SetDisk(vfs.NewMem()) }
+
+// admin asks this node.
+func (n *Node) admin() *sdk.Admin {
+	if n.client == nil {
+		n.client = n.c.ClientOf(n)
+	}
+	return n.client.Admin()
+}
 
 // Inspect looks inside the node's broker.
 func (n *Node) Inspect() server.Inside { return n.proc.srv.Inspect() }

@@ -2,7 +2,10 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
+
+	"github.com/eastguard/eastguard/internal/vfs"
 )
 
 // Script is a seeded choice of faults.
@@ -48,7 +51,28 @@ var actions = []action{
 			c.Net.Cut(from.IP, to.IP)
 		}
 	}},
-	{"heal", 4, always, func(c *Cluster, _ *Script) { c.Heal() }},
+	{"flap", 1, anyRuns, func(c *Cluster, _ *Script) {
+		n := c.someRunning()
+		for range 5 {
+			c.Partition([]*Node{n}, c.without(n))
+			time.Sleep(time.Duration(c.Rand.Int64N(int64(2 * time.Second))))
+			c.Check()
+			c.Heal()
+			time.Sleep(time.Duration(c.Rand.Int64N(int64(2 * time.Second))))
+			c.Check()
+		}
+	}},
+	{"loss", 1, always, func(c *Cluster, _ *Script) {
+		part := c.Rand.Float64() / 2
+		c.Trace.Logf("script", "%.0f %% of packets are lost", 100*part)
+		c.Net.Lose(func() bool { return rand.Float64() < part })
+	}},
+	{"slow disk", 1, anyRuns, func(c *Cluster, _ *Script) {
+		n, d := c.someRunning(), time.Duration(c.Rand.Int64N(int64(time.Second)))
+		c.Trace.Logf("script", "%s syncs in %v", n.Name, d)
+		n.proc.disk.Add(vfs.Rule{Ops: vfs.OpSyncs, Delay: d})
+	}},
+	{"heal", 4, always, func(c *Cluster, _ *Script) { c.mend() }},
 }
 
 func always(*Cluster) bool    { return true }
@@ -68,6 +92,20 @@ func (c *Cluster) someDown() *Node {
 }
 
 func pick(rng *rand.Rand, nodes []*Node) *Node { return nodes[rng.IntN(len(nodes))] }
+
+// mend ends what makes networks and disks bad.
+func (c *Cluster) mend() {
+	c.Heal()
+	c.Net.Lose(nil)
+	for _, n := range c.Running() {
+		n.proc.disk.Clear()
+		n.proc.disk.Add(usualDisk)
+	}
+}
+
+func (c *Cluster) without(n *Node) []*Node {
+	return slices.DeleteFunc(slices.Clone(c.nodes), func(other *Node) bool { return other == n })
+}
 
 // halves parts the nodes in two, at random.
 func (c *Cluster) halves() (near, far []*Node) {
@@ -99,7 +137,7 @@ func (c *Cluster) Play(s Script, o LoadOptions) {
 		c.Check()
 	}
 	load.Stop()
-	c.Heal()
+	c.mend()
 	for _, n := range c.nodes {
 		if n.proc == nil {
 			n.Start()
