@@ -111,10 +111,10 @@ func TestAFollowerFarBehindIsSentASnapshot(t *testing.T) {
 			p.converge()
 			p.kill("n3", nil)
 			h := p.leader(base.RootShard)
-			pad := fmt.Sprintf("%01200d", 1)
+			pad := fmt.Sprintf("%0200d", 1)
 			for i := range 3_000 {
 				_, cmd := createTopic(i)
-				cmd.CreateTopic.Config.Labels = map[string]string{"pad": pad}
+				cmd.CreateTopic.Config.Labels = map[string]string{"a": pad, "b": pad, "c": pad, "d": pad, "e": pad, "f": pad}
 				_, err := h.Propose(t.Context(), base.RootShard, cmd)
 				require.NoError(t, err)
 			}

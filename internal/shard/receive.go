@@ -66,7 +66,7 @@ func (h *Host) onAppend(_ context.Context, r *peer.Request) {
 		return
 	}
 	request := &raft.AppendEntriesRequest{
-		RPCHeader: from(r, m.Envelope), Term: m.Envelope.Term, Leader: []byte(r.From.Node),
+		RPCHeader: from(r, m.Envelope), Term: m.Envelope.Term,
 		PrevLogEntry: m.PrevIndex, PrevLogTerm: m.PrevTerm, Entries: entries, LeaderCommitIndex: m.Commit,
 	}
 	h.deliver(m.Envelope, len(r.Body), request, func(answer any, newer uint64, err error) {
@@ -124,7 +124,7 @@ func (h *Host) onVote(_ context.Context, r *peer.Request) {
 		sender.ID = nil
 	}
 	var request any = &raft.RequestVoteRequest{
-		RPCHeader: sender, Term: m.Envelope.Term, Candidate: []byte(r.From.Node),
+		RPCHeader: sender, Term: m.Envelope.Term,
 		LastLogIndex: m.LastIndex, LastLogTerm: m.LastTerm, LeadershipTransfer: m.Forced,
 	}
 	if r.Kind == kindPreVote {
@@ -187,7 +187,7 @@ func (h *Host) onHeartbeats(_ context.Context, r *peer.Request) {
 	}
 	c := newCollector(r, len(m.Beats))
 	for i, e := range m.Beats {
-		request := &raft.AppendEntriesRequest{RPCHeader: from(r, e), Term: e.Term, Leader: []byte(r.From.Node)}
+		request := &raft.AppendEntriesRequest{RPCHeader: from(r, e), Term: e.Term}
 		h.deliver(e, 0, request, func(answer any, newer uint64, err error) {
 			a := heartbeatAnswer{Answer: appended(answer, newer)}
 			if err != nil {

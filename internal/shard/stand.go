@@ -31,7 +31,7 @@ func (g *group) giveUpCandidacy(ctx context.Context) {
 			continue
 		}
 		_, _ = g.transport.inbox.ask(ctx, raft.RPC{Command: &raft.RequestVoteRequest{
-			RPCHeader: header(s.ID, s.Address), Term: g.raft.CurrentTerm() + 1, Candidate: []byte(s.Address), LeadershipTransfer: true,
+			RPCHeader: header(s.ID, s.Address), Term: g.raft.CurrentTerm() + 1, LeadershipTransfer: true,
 		}})
 		return
 	}
