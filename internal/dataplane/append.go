@@ -18,7 +18,7 @@ const opAppend = "append"
 // the rest in the range's turn. done is called exactly once, with the result once every replica holds the batch on
 // stable storage, or with a typed error by the request's deadline.
 func (p *Plane) Append(req AppendRequest, done func(AppendResult, error)) {
-	h, err := header.Check(req.Bytes, p.o.MaxBatchBytes)
+	h, err := header.Admit(req.Bytes, p.o.MaxBatchBytes)
 	if err != nil {
 		p.metrics.refused.Inc()
 		done(AppendResult{}, err)

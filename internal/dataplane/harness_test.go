@@ -333,6 +333,7 @@ func (r *rig) append(b []byte, deadline time.Duration) <-chan outcome {
 
 // batch makes a batch of n records whose bytes the broker has no reason to read.
 func makeBatch(n int, producer int64, seq int32, body int) []byte {
+	body = max(body, 7*n)
 	b := make([]byte, header.Size+body)
 	header.Header{
 		Length: int32(len(b) - 12), Magic: header.Magic, LastOffsetDelta: int32(n - 1), Records: int32(n),

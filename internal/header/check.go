@@ -14,7 +14,21 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // define later are refused: the broker would store them without keeping what they promise.
 const known = AttrCodec | AttrLogAppendTime
 
-// Check is what the broker asks of every batch before it takes it: b is exactly one batch, of magic 2, not above
+// minRecord is the size of a record without key, value and headers: its length, its attributes, two deltas and three
+// lengths of a byte each.
+const minRecord = 7
+
+// Admit is what the broker asks of every batch before it takes it: that Check finds nothing wrong, and that an
+// uncompressed one has room for as many records as it says. What was stored by an earlier version is held to Check alone.
+func Admit(b []byte, maxBytes int) (Header, error) {
+	h, err := Check(b, maxBytes)
+	if body := len(b) - Size; err == nil && h.Codec() == None && int64(h.Records)*minRecord > int64(body) {
+		err = corrupt("%d records in %d bytes: the smallest takes %d", h.Records, body, minRecord)
+	}
+	return h, err
+}
+
+// Check is what must hold of every batch that arrives or is stored: b is exactly one batch, of magic 2, not above
 // maxBytes (0 = no limit), of a codec that consumers can read, with at least one record and offsets without
 // holes, and its CRC holds. The records themselves are not looked at.
 func Check(b []byte, maxBytes int) (Header, error) {

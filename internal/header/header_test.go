@@ -257,3 +257,18 @@ func TestCut(t *testing.T) {
 		require.Equal(t, part, rest)
 	}
 }
+
+func TestAdmitRefusesMoreRecordsThanFit(t *testing.T) {
+	_, err := Admit(batch(1, nil), 0)
+	require.NoError(t, err)
+	lying := batch(1, func(h *Header) { h.Records, h.LastOffsetDelta = 2, 1 }) // its body has seven bytes, one record's
+	_, err = Check(lying, 0)
+	require.NoError(t, err, "stored by an earlier version, it is read")
+	_, err = Admit(lying, 0)
+	require.ErrorIs(t, err, base.CodeCorruptBatch)
+	require.ErrorContains(t, err, "2 records in 7 bytes")
+	_, err = Admit(batch(1, func(h *Header) { h.Records, h.LastOffsetDelta, h.Attributes = 2, 1, int16(LZ4) }), 0)
+	require.NoError(t, err, "what is compressed can be small")
+	_, err = Admit(lying, 10)
+	require.ErrorIs(t, err, base.CodeBatchTooLarge)
+}
