@@ -104,18 +104,13 @@ func TestIdleCost(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapInuse + m.StackInuse
 	}
-	cpu := func() time.Duration {
-		var u syscall.Rusage
-		require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	}
 	before := heap()
 	h := start(t, realOptions(t))
 	after := heap()
-	began, used := time.Now(), cpu()
+	began, used := time.Now(), cpuTime(t)
 	time.Sleep(20 * time.Second) // what is measured is the passing of time
 	t.Logf("%d groups: %.2f %% of a core, %d KiB of heap and stacks, %d goroutines",
-		len(h.groups), 100*float64(cpu()-used)/float64(time.Since(began)), (after-before)>>10, runtime.NumGoroutine())
+		len(h.groups), 100*float64(cpuTime(t)-used)/float64(time.Since(began)), (after-before)>>10, runtime.NumGoroutine())
 }
 
 // BenchmarkFirstStart is the bootstrap of 32 shards in an empty directory.
@@ -143,4 +138,10 @@ func BenchmarkRestartEmpty(b *testing.B) {
 		require.NoError(b, h.Close())
 		b.StartTimer()
 	}
+}
+
+func cpuTime(t testing.TB) time.Duration {
+	var u syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
