@@ -26,6 +26,7 @@ type fakeAdmin struct {
 	err     error               // of every call
 	missing []sdk.ShardID
 	calls   []string
+	onNote  func(n int) // before the n-th call is answered
 	altered sdk.AlterTopic
 	deleted []sdk.DeleteTopic
 
@@ -34,6 +35,9 @@ type fakeAdmin struct {
 
 func (f *fakeAdmin) note(call string) error {
 	f.calls = append(f.calls, call)
+	if f.onNote != nil {
+		f.onNote(len(f.calls))
+	}
 	return f.err
 }
 

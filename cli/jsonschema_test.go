@@ -1,4 +1,4 @@
-package cli_test
+package cli
 
 import (
 	"encoding/json"
@@ -18,6 +18,9 @@ type schema struct {
 	Items                *schema
 	AdditionalProperties *schema
 }
+
+// MatchSchema is matchSchema for the tests outside.
+var MatchSchema = matchSchema
 
 // matchSchema checks a document, or a stream of them, against the golden schema of that name. A field that the
 // schema does not know is an error here, though readers must ignore it: it would be missing from the documentation.

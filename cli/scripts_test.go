@@ -146,7 +146,7 @@ func matches(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: matches NAME")
 	}
-	if err := matchSchema(args[0], ts.ReadFile("stdout")); err != nil {
+	if err := cli.MatchSchema(args[0], ts.ReadFile("stdout")); err != nil {
 		ts.Fatalf("%v", err)
 	}
 }
@@ -163,7 +163,7 @@ func jsonError(ts *testscript.TestScript, neg bool, args []string) {
 	if err := json.Unmarshal([]byte(text), &doc); err != nil || strings.Count(text, "\n") != 1 {
 		ts.Fatalf("stderr is not one line of JSON: %v\n%s", err, text)
 	}
-	if err := matchSchema("error", text); err != nil {
+	if err := cli.MatchSchema("error", text); err != nil {
 		ts.Fatalf("%v", err)
 	}
 	e := doc.Error
