@@ -42,8 +42,14 @@ type plantNode struct {
 
 // inPlant runs a test with n nodes that run; n1 has founded the cluster and leads every shard alone.
 func inPlant(t *testing.T, n, shards int, test func(t *testing.T, p *plant)) {
+	synctestPlant(t, n, shards, nil, test)
+}
+
+// synctestPlant is inPlant with options other than usual.
+func synctestPlant(t *testing.T, n, shards int, change func(*Options), test func(t *testing.T, p *plant)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlant(t, n, shards)
+		p.change = change
 		t.Cleanup(p.stopAll)
 		p.startAll()
 		p.found()
@@ -308,6 +314,31 @@ func (p *plant) converge() {
 				first = state
 			}
 			require.Equal(p.t, first, state, "shard %s on %s", shard, name)
+		}
+		p.checkLogs(shard)
+	}
+}
+
+// checkLogs proves that entries of one index and term are the same everywhere.
+func (p *plant) checkLogs(shard base.ShardID) {
+	p.t.Helper()
+	seen := make(map[uint64]raft.Log)
+	for _, name := range p.names {
+		n := p.nodes[name]
+		if n.host == nil || !n.host.Hosts(shard) {
+			continue
+		}
+		g, _ := n.host.group(shard)
+		first, _ := g.log.FirstIndex()
+		last, _ := g.log.LastIndex()
+		for i := max(first, 1); i <= last; i++ {
+			var l raft.Log
+			require.NoError(p.t, g.log.GetLog(i, &l))
+			if o, ok := seen[i]; ok && o.Term == l.Term {
+				require.Equal(p.t, o.Type, l.Type, "shard %s, entry %d of term %d on %s", shard, i, l.Term, name)
+				require.Equal(p.t, o.Data, l.Data, "shard %s, entry %d of term %d on %s", shard, i, l.Term, name)
+			}
+			seen[i] = l
 		}
 	}
 }
