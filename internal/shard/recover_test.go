@@ -99,7 +99,7 @@ func (p *plant) recoverAll(h *Host) {
 // had, they are a majority of the past: they must not elect a leader, and become members of the present.
 func TestAShardIsRebuiltFromWhatIsLeft(t *testing.T) {
 	for _, restarted := range []bool{false, true} {
-		inTown(t, 3, 1, 4, func(t *testing.T, p *plant, r *registry) {
+		inTown(t, 3, 4, func(t *testing.T, p *plant, r *registry) {
 			r.settled(3)
 			for i := range 60 { // enough for a snapshot
 				p.create(i)
@@ -109,9 +109,8 @@ func TestAShardIsRebuiltFromWhatIsLeft(t *testing.T) {
 			_, err := p.nodes["n2"].host.Recover(t.Context(), shard, false)
 			require.ErrorIs(t, err, base.CodePreconditionFailed, "it has a leader")
 
-			p.kill("n1", nil)
-			p.kill("n3", nil)
-			r.dead["n1"], r.dead["n3"] = true, true
+			r.kill("n1")
+			r.kill("n3")
 			p.eventually(30*time.Second, "nobody leads", func() bool { return len(r.led()) == 0 })
 			h := p.nodes["n2"].host
 			p.recoverAll(h)
@@ -135,10 +134,8 @@ func TestAShardIsRebuiltFromWhatIsLeft(t *testing.T) {
 				require.Equal(t, uint64(1), h.Generation(shard))
 			}
 
-			delete(r.dead, "n1")
-			delete(r.dead, "n3")
-			p.start("n3")
-			p.start("n1")
+			r.start("n3")
+			r.start("n1")
 			p.eventually(2*time.Minute, "they have seats again", func() bool {
 				require.Zero(t, p.pastLeaders(1), "a leader of the past\n%s", p)
 				return r.right()
@@ -160,7 +157,7 @@ func TestAShardIsRebuiltFromWhatIsLeft(t *testing.T) {
 
 // The rebuilt shard is lost too, before it grew. What was set aside when it was rebuilt is all that is left.
 func TestAShardIsRebuiltFromWhatWasSetAside(t *testing.T) {
-	inTown(t, 3, 1, 4, func(t *testing.T, p *plant, r *registry) {
+	inTown(t, 3, 4, func(t *testing.T, p *plant, r *registry) {
 		r.settled(3)
 		for i := range 60 {
 			p.create(i)
@@ -170,7 +167,9 @@ func TestAShardIsRebuiltFromWhatWasSetAside(t *testing.T) {
 		p.kill("n3", nil)
 		p.eventually(30*time.Second, "nobody leads", func() bool { return len(r.led()) == 0 })
 		p.recoverAll(p.nodes["n2"].host)
-		r.out["n1"], r.out["n3"] = true, true
+		for _, name := range []base.NodeID{"n1", "n3"} {
+			r.set(name, func(n *registered) { n.out = true })
+		}
 		for i := range p.shards { // n1 hears of it, and gets no seat
 			p.nodes["n2"].host.stewards.leaving.Store(true)
 			if i == 0 {
@@ -193,11 +192,10 @@ func TestAShardIsRebuiltFromWhatWasSetAside(t *testing.T) {
 			require.True(t, p.has(i), i)
 		}
 		// The one of the generation between comes back too, alone, and so knows no better until it is told.
-		delete(r.out, "n1")
-		delete(r.out, "n3")
-		p.start("n2")
-		p.start("n3")
-		p.eventually(2*time.Minute, "all have their seats", func() bool { return r.right() && p.pastLeaders(2) == 0 })
+		r.set("n1", func(n *registered) { n.out = false })
+		r.start("n2")
+		r.start("n3")
+		r.await(2*time.Minute, "all have their seats", func() bool { return r.right() && p.pastLeaders(2) == 0 })
 		p.converge()
 	})
 }

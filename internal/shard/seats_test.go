@@ -2,6 +2,7 @@ package shard
 
 import (
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,39 +19,41 @@ import (
 
 // registry is what the root's node table and the gossip would say: every host of a plant sees it at once.
 type registry struct {
-	p    *plant
-	out  map[base.NodeID]bool
-	meta map[base.NodeID]base.UUID // as registered
-	dead map[base.NodeID]bool      // by gossip
+	p *plant
+
+	mu    sync.Mutex
+	known map[base.NodeID]registered
+}
+
+type registered struct {
+	meta base.UUID
+	out  bool
+	dead bool // by gossip
 }
 
 // inTown runs a test in a plant whose hosts keep their seats and leaders by themselves. The first of n nodes has
-// founded the cluster; only those in run are started.
-func inTown(t *testing.T, n, running, shards int, test func(t *testing.T, p *plant, r *registry)) {
+// founded the cluster and is alone in it.
+func inTown(t *testing.T, n, shards int, test func(t *testing.T, p *plant, r *registry)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlant(t, n, shards)
-		r := &registry{p: p, out: map[base.NodeID]bool{}, meta: map[base.NodeID]base.UUID{}, dead: map[base.NodeID]bool{}}
+		r := &registry{p: p, known: make(map[base.NodeID]registered)}
 		p.change = r.inform
-		names := p.names
+		first := p.names[0]
 		p.names = nil
-		for i, name := range names[:running] {
-			r.join(name, i == 0)
-		}
+		r.join(first)
+		_, err := p.nodes[first].host.Bootstrap(p.within(20*time.Second), cluster)
+		require.NoError(t, err)
 		defer p.stopAll()
 		test(t, p, r)
 	})
 }
 
 // join starts a node that the cluster does not know yet.
-func (r *registry) join(name base.NodeID, found bool) {
-	n := r.p.nodes[name]
+func (r *registry) join(name base.NodeID) {
+	first := len(r.p.names) == 0
 	r.p.names = append(slices.Clone(r.p.names), name)
-	r.meta[name] = n.meta
 	h := r.p.start(name)
-	if found {
-		_, err := h.Bootstrap(r.p.within(20*time.Second), cluster)
-		require.NoError(r.p.t, err)
-	} else {
+	if !first {
 		require.NoError(r.p.t, h.Adopt(cluster, r.p.shards))
 	}
 	for _, other := range r.p.names {
@@ -58,36 +61,81 @@ func (r *registry) join(name base.NodeID, found bool) {
 			require.NoError(r.p.t, o.peers.Keep(r.p.names))
 		}
 	}
+	r.set(name, func(n *registered) { *n = registered{meta: r.p.nodes[name].meta} })
+}
+
+func (r *registry) set(name base.NodeID, change func(*registered)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.known[name]
+	change(&n)
+	r.known[name] = n
+}
+
+func (r *registry) get(name base.NodeID) (registered, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, ok := r.known[name]
+	return n, ok
+}
+
+// kill ends a node's process for good, or until it is started again, and has the gossip say so.
+func (r *registry) kill(name base.NodeID) {
+	r.p.kill(name, nil)
+	r.set(name, func(n *registered) { n.dead = true })
+}
+
+// start runs a node that is known; its registration makes it normal.
+func (r *registry) start(name base.NodeID) *Host {
+	r.set(name, func(n *registered) { n.dead, n.out = false, false })
+	return r.p.start(name)
 }
 
 // inform gives a host its view.
 func (r *registry) inform(o *Options) {
 	o.Voters = 3
-	o.ServerOf = func(n base.NodeID) (base.UUID, bool) {
-		id, ok := r.meta[n]
-		return id, ok
+	o.ServerOf = func(name base.NodeID) (base.UUID, bool) {
+		n, ok := r.get(name)
+		return n.meta, ok
 	}
 	o.Ring = func() *ring.Ring {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		var members []ring.Member
-		for name := range r.meta {
-			if !r.out[name] {
+		for name, n := range r.known {
+			if !n.out {
 				members = append(members, ring.Member{Node: name})
 			}
 		}
 		return ring.New(members, 64)
 	}
 	o.View = func() topology.View {
+		r.mu.Lock()
+		defer r.mu.Unlock()
 		var v topology.View
-		for _, name := range r.p.names {
+		for name, n := range r.known {
 			v = topology.Reduce(v, topology.Event{Seen: &topology.Seen{ID: name, Boot: 1, Admitted: true}})
-			if r.dead[name] {
+			if n.dead {
 				v = topology.Reduce(v, topology.Event{Moved: &topology.Moved{ID: name, Boot: 1, Liveness: topology.Dead}})
 			}
-			if r.out[name] {
+			if n.out {
 				v = topology.Reduce(v, topology.Event{Standing: &topology.StandingChange{ID: name, Standing: topology.Out}})
 			}
 		}
 		return v
+	}
+}
+
+// await is eventually for what takes seconds.
+func (r *registry) await(d time.Duration, what string, cond func() bool) time.Duration {
+	r.p.t.Helper()
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		if cond() {
+			return time.Since(began)
+		}
+		if time.Since(began) > d {
+			r.p.t.Fatalf("not within %s: %s\n%s", d, what, r.p)
+		}
 	}
 }
 
@@ -104,7 +152,7 @@ func (r *registry) right() bool {
 			return false
 		}
 		for _, m := range d.Members {
-			if !m.Voter || !m.Intended || m.Server != r.meta[m.Node] || m.Match < d.LastIndex {
+			if !m.Voter || !m.Intended || m.Server != r.server(m.Node) || m.Match < d.LastIndex {
 				return false
 			}
 		}
@@ -116,6 +164,11 @@ func (r *registry) right() bool {
 		}
 	}
 	return true
+}
+
+func (r *registry) server(name base.NodeID) base.UUID {
+	n, _ := r.get(name)
+	return n.meta
 }
 
 // led counts the shards that each node leads.
@@ -146,33 +199,36 @@ func (r *registry) even() bool {
 		}
 		return n
 	}
-	for _, n := range planner.Leaders(shards, func(n base.NodeID) bool { return !r.dead[n] && !r.out[n] }) {
+	for _, n := range planner.Leaders(shards, func(name base.NodeID) bool {
+		n, _ := r.get(name)
+		return !n.dead && !n.out
+	}) {
 		best[n]++
 	}
 	return most(r.led()) == most(best) && len(r.led()) == len(best)
 }
 
 func TestAClusterGrowsInPlace(t *testing.T) {
-	inTown(t, 5, 1, 8, func(t *testing.T, p *plant, r *registry) {
+	inTown(t, 5, 8, func(t *testing.T, p *plant, r *registry) {
 		for i := range 20 {
 			p.create(i)
 		}
-		r.join("n2", false)
-		r.join("n3", false)
-		took := p.eventually(20*time.Second, "three voters for every shard", r.right)
+		r.join("n2")
+		r.join("n3")
+		took := r.await(20*time.Second, "three voters for every shard", r.right)
 		t.Logf("one to three nodes: seats after %s", took)
 		require.LessOrEqual(t, took, 2*time.Second)
-		took = p.eventually(time.Minute, "leaders are even", r.even)
+		took = r.await(time.Minute, "leaders are even", r.even)
 		t.Logf("leaders even after %s: %v", took, r.led())
 		for i := 20; i < 30; i++ {
 			p.create(i)
 		}
-		r.join("n4", false)
-		r.join("n5", false)
-		took = p.eventually(2*time.Minute, "seats have moved to five nodes", r.right)
+		r.join("n4")
+		r.join("n5")
+		took = r.await(2*time.Minute, "seats have moved to five nodes", r.right)
 		t.Logf("three to five nodes: seats after %s", took)
 		require.GreaterOrEqual(t, took, planner.RingStable)
-		p.eventually(2*time.Minute, "leaders are even", r.even)
+		r.await(2*time.Minute, "leaders are even", r.even)
 		p.converge()
 		for i := range 30 {
 			require.True(t, p.has(i))
@@ -184,38 +240,35 @@ func TestAClusterGrowsInPlace(t *testing.T) {
 func (r *registry) settled(n int) {
 	r.p.t.Helper()
 	for _, name := range []base.NodeID{"n2", "n3", "n4", "n5"}[:n-1] {
-		r.join(name, false)
+		r.join(name)
 	}
-	r.p.eventually(3*time.Minute, "every seat is where it should be", r.right)
-	r.p.eventually(3*time.Minute, "leaders are even", r.even)
+	r.await(3*time.Minute, "every seat is where it should be", r.right)
+	r.await(3*time.Minute, "leaders are even", r.even)
 }
 
 // A dead node keeps its seats until the root puts it out; then they move, and it gets others when it is back.
 func TestSeatsOfANodeThatIsOutMove(t *testing.T) {
-	inTown(t, 4, 1, 8, func(t *testing.T, p *plant, r *registry) {
+	inTown(t, 4, 8, func(t *testing.T, p *plant, r *registry) {
 		r.settled(4)
-		p.kill("n4", nil)
-		r.dead["n4"] = true
+		r.kill("n4")
 		p.awaitLeaders(5 * time.Second)
 		before := p.String()
-		time.Sleep(2 * time.Minute)
+		time.Sleep(30 * time.Second)
 		for i := range p.shards {
 			h := p.leader(base.ShardID{Root: uint16(i)})
 			require.Len(t, h.Voters(base.ShardID{Root: uint16(i)}), 3, "the dead keep their seats: %s", before)
 		}
-		r.out["n4"] = true
-		took := p.eventually(time.Minute, "the seats have moved", r.right)
+		r.set("n4", func(n *registered) { n.out = true })
+		took := r.await(time.Minute, "the seats have moved", r.right)
 		t.Logf("seats moved %s after the node went out", took)
 		require.LessOrEqual(t, took, 5*time.Second, "who is silent is not waited for")
 		for i := range 20 {
 			p.create(i)
 		}
 		// It comes back with what it knew, and is normal again.
-		delete(r.out, "n4")
-		delete(r.dead, "n4")
-		p.start("n4")
-		p.eventually(2*time.Minute, "it has seats again", r.right)
-		p.eventually(2*time.Minute, "leaders are even", r.even)
+		r.start("n4")
+		r.await(2*time.Minute, "it has seats again", r.right)
+		r.await(2*time.Minute, "leaders are even", r.even)
 		p.converge()
 		for i := range 20 {
 			require.True(t, p.has(i))
@@ -226,24 +279,24 @@ func TestSeatsOfANodeThatIsOutMove(t *testing.T) {
 // A meta directory that was lost is another server: it gets the seats of its node once it has caught up, and never
 // votes as the one that is gone.
 func TestALostMetaDirectoryIsReplaced(t *testing.T) {
-	inTown(t, 3, 1, 8, func(t *testing.T, p *plant, r *registry) {
+	inTown(t, 3, 8, func(t *testing.T, p *plant, r *registry) {
 		r.settled(3)
 		for i := range 20 {
 			p.create(i)
 		}
-		p.kill("n2", nil)
+		r.kill("n2")
 		p.awaitLeaders(5 * time.Second)
 		n := p.nodes["n2"]
 		n.disk, n.meta = vfs.NewMem(), base.UUID{99, 0, 0, 0, 0, 0, 0x40, 0, 0x80}
 		for i := 20; i < 30; i++ {
 			p.create(i)
 		}
-		p.start("n2")
+		r.start("n2")
 		require.NoError(t, n.host.Adopt(cluster, p.shards))
 		time.Sleep(20 * time.Second)
 		require.Empty(t, n.host.Status(), "before the root has admitted it")
-		r.meta["n2"] = n.meta
-		took := p.eventually(time.Minute, "it has its seats again", r.right)
+		r.set("n2", func(known *registered) { known.meta = n.meta })
+		took := r.await(time.Minute, "it has its seats again", r.right)
 		t.Logf("replaced after %s", took)
 		p.converge()
 		for i := range 30 {
@@ -253,7 +306,7 @@ func TestALostMetaDirectoryIsReplaced(t *testing.T) {
 }
 
 func TestTransfer(t *testing.T) {
-	inTown(t, 4, 1, 4, func(t *testing.T, p *plant, r *registry) {
+	inTown(t, 4, 4, func(t *testing.T, p *plant, r *registry) {
 		r.settled(3)
 		shard := base.ShardID{Root: 1}
 		ctx := p.within(time.Hour)
@@ -307,7 +360,7 @@ func topicName(i int) string {
 
 // A node that is stopped gives everything away first: nobody waits for an election.
 func TestHandOver(t *testing.T) {
-	inTown(t, 3, 1, 16, func(t *testing.T, p *plant, r *registry) {
+	inTown(t, 3, 16, func(t *testing.T, p *plant, r *registry) {
 		r.settled(3)
 		for i := range 10 {
 			p.create(i)
@@ -321,11 +374,11 @@ func TestHandOver(t *testing.T) {
 		require.LessOrEqual(t, time.Since(began), time.Second)
 		p.awaitLeaders(time.Second, "n2", "n3")
 		require.Zero(t, r.led()["n1"])
-		time.Sleep(time.Minute)
+		time.Sleep(20 * time.Second)
 		require.Zero(t, r.led()["n1"], "it takes nothing back")
 		p.stop("n1")
-		r.dead["n1"] = true
-		p.eventually(time.Minute, "leaders are even", r.even)
+		r.set("n1", func(n *registered) { n.dead = true })
+		r.await(time.Minute, "leaders are even", r.even)
 		for i := 10; i < 20; i++ {
 			p.create(i)
 		}
@@ -334,7 +387,7 @@ func TestHandOver(t *testing.T) {
 
 // A node alone has nobody to hand over to, and does not wait.
 func TestHandOverAlone(t *testing.T) {
-	inTown(t, 1, 1, 4, func(t *testing.T, p *plant, _ *registry) {
+	inTown(t, 1, 4, func(t *testing.T, p *plant, _ *registry) {
 		began := time.Now()
 		require.NoError(t, p.nodes["n1"].host.HandOver(t.Context()))
 		require.Zero(t, time.Since(began))
@@ -342,7 +395,7 @@ func TestHandOverAlone(t *testing.T) {
 }
 
 func TestBalanceOnDemand(t *testing.T) {
-	inTown(t, 3, 1, 16, func(t *testing.T, p *plant, r *registry) {
+	inTown(t, 3, 16, func(t *testing.T, p *plant, r *registry) {
 		r.settled(3)
 		for i := range p.shards { // all to one
 			shard := base.ShardID{Root: uint16(i)}
