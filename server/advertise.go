@@ -87,3 +87,11 @@ func ofFamily(ips []netip.Addr, bound netip.Addr) (netip.Addr, bool) {
 	}
 	return netip.Addr{}, false
 }
+
+// named is the cluster address if it has a name in it: the number is known to the gossip anyway.
+func (a addresses) named() string {
+	if a.cluster == a.gossip.String() {
+		return ""
+	}
+	return a.cluster
+}

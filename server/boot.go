@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
-	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/ring"
 	"github.com/eastguard/eastguard/internal/shard"
 	"github.com/eastguard/eastguard/internal/store"
 	"github.com/eastguard/eastguard/internal/wal"
@@ -27,22 +27,25 @@ const (
 // Start brings the broker up and returns when it takes requests, or with the first error, everything undone. Each step
 // rests on those before it; Close undoes them from the last to the first.
 func (s *Server) Start(ctx context.Context) error {
-	if err := s.refuseCluster(); err != nil {
-		return err
-	}
 	s.started = time.Now()
 	for _, step := range []func(context.Context) error{
-		s.bind,         // the ports are ours, before anything is made or replayed; nothing is accepted yet
-		s.openAdmin,    // probes and scrapes get an answer while the rest is coming
-		s.takeIdentity, // who we are, and that no other process is; the start is counted
-		s.openStore,    // the log is replayed: what was acked is readable
-		s.fence,        // nothing of an earlier start is ever acked again, before anybody can ask
-		s.openRouter,   // before anybody can lead a shard
-		s.openShards,   // metadata, and with no peers its leadership
-		s.join,         // bootstrap once, or resume; the root admits this start
-		s.startPlane,   // ready to be told what to lead
-		s.startCoord,   // the coordinators tell it: topics open, interrupted segments are sealed
-		s.serve,        // last: whoever connects finds everything running
+		s.bind,            // the ports are ours, before anything is made or replayed; nothing is accepted yet
+		s.openAdmin,       // probes and scrapes get an answer while the rest is coming
+		s.takeIdentity,    // who we are, and that no other process is; the start is counted
+		s.openStore,       // the log is replayed: what was acked is readable
+		s.fence,           // nothing of an earlier start is ever acked again, before anybody can ask
+		s.openRouter,      // before anybody can lead a shard
+		s.makePeers,       // what the shards speak through
+		s.openShards,      // the metadata that is kept here; nothing runs yet
+		s.startPeers,      // other nodes get answers, and we theirs
+		s.findCluster,     // the one we belong to; else found one, or wait until there is one to join
+		s.startMembership, // they know us, and we who is there, as not admitted yet
+		s.startRoot,       // the root's replica alone, if it is here: it may be needed for what comes next
+		s.admission,       // the root knows this start, and our disk is the one it knows
+		s.startShards,     // the other replicas; with no peers their leadership
+		s.startPlane,      // ready to be told what to lead
+		s.startCoord,      // the coordinators tell it: topics open, interrupted segments are sealed
+		s.serve,           // last: whoever connects finds everything running
 	} {
 		if err := step(ctx); err != nil {
 			return errors.Join(err, s.undo.Close())
@@ -50,20 +53,6 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	s.progress.done.Store(true)
 	s.noteNode(s.id.Node, "NODE_STARTED", "", "", "boot", strconv.FormatUint(s.id.Boot, 10), "version", s.deps.Version)
-	return nil
-}
-
-// refuseCluster keeps a configuration for more than one node from quietly becoming two clusters of one.
-func (s *Server) refuseCluster() error {
-	const op = "start"
-	switch {
-	case len(s.cfg.JoinSeedNodes) > 0:
-		return base.Errorf(base.CodeInvalidArgument, op, "join_seed_nodes is set, and this version forms clusters of one node only").
-			WithHint("remove join_seed_nodes to run a cluster of one node")
-	case s.cfg.BootstrapExpect > 1:
-		return base.Errorf(base.CodeInvalidArgument, op, "bootstrap_expect is %d, and this version forms clusters of one node only", s.cfg.BootstrapExpect).
-			WithHint("remove bootstrap_expect to run a cluster of one node")
-	}
 	return nil
 }
 
@@ -135,6 +124,8 @@ func (s *Server) openShards(ctx context.Context) error {
 	host, err := shard.Open(shard.Options{
 		MakeRoom: reserve.Give, // taken again by the next start
 		FS:       s.deps.FS, Dir: s.cfg.MetaDir, Meta: s.id.Meta, Node: s.id.Node, Shards: s.cfg.Shards,
+		Peers: s.peers, NodeOf: func(server base.UUID) (base.NodeID, bool) { return s.members.nodeTable().nodeOfServer(server) },
+		ServerOf: s.serverOf, View: s.view, Ring: func() *ring.Ring { r, _ := s.currentRing(); return r }, Voters: s.cfg.ShardVoters,
 		OnLead: s.onLead, OnApply: s.onApply, OnFatal: s.fail, Logger: s.deps.Logger,
 	})
 	if err != nil {
@@ -146,62 +137,23 @@ func (s *Server) openShards(ctx context.Context) error {
 	if got := host.Shards(); got != 0 && got != s.cfg.Shards {
 		s.deps.Logger.Warn("shards was fixed when the cluster was founded", "shards", got, "configured", s.cfg.Shards)
 	}
-	return host.Start(ctx)
-}
-
-// join founds the cluster on a fresh node, or goes on as the member it was, and has the root shard admit this start.
-func (s *Server) join(ctx context.Context) error {
-	const op = "join cluster"
-	if !s.host.Bootstrapped() {
-		if err := s.found(ctx); err != nil {
-			return err
-		}
-	}
-	switch {
-	case s.id.Cluster.IsZero(): // the first start ended between the two
-		if err := s.id.SetCluster(s.deps.FS, s.cfg.DataDir, s.host.Cluster()); err != nil {
-			return base.Wrap(base.CodeInternal, op, err)
-		}
-	case s.id.Cluster != s.host.Cluster():
-		return base.Errorf(base.CodePreconditionFailed, op, "data_dir belongs to cluster %s, meta_dir to %s", s.id.Cluster, s.host.Cluster()).
-			WithHint("give the broker the two directories that belong together")
-	}
-	instance, err := base.NewUUID(s.deps.Rand)
-	if err != nil {
-		return base.Wrap(base.CodeInternal, op, err)
-	}
-	_, err = s.propose(ctx, op, base.RootShard, meta.Command{TimeMs: time.Now().UnixMilli(), RegisterNode: &meta.RegisterNode{
-		Node: s.id.Node, Disk: s.id.Disk, Meta: s.id.Meta, Boot: s.id.Boot, Instance: instance,
-		WALEnd:  uint64(s.store.Stats().WAL.Durable), // what a crash may take back must not be held against the disk
-		Address: s.advertised, Rack: s.cfg.Rack, Labels: s.cfg.Labels, Version: s.deps.Version,
-	}})
-	if err != nil {
-		return err
-	}
-	return s.readNodes(ctx)
-}
-
-// found mints a cluster. It is never done twice: shard.Bootstrap writes the id down before it makes the first group.
-func (s *Server) found(ctx context.Context) error {
-	const op = "found cluster"
-	if !s.id.Cluster.IsZero() {
-		return base.Errorf(base.CodeCorruptData, op, "the node is of cluster %s, but meta_dir %s holds none of its metadata", s.id.Cluster, s.cfg.MetaDir).
-			WithHint("give the broker the meta_dir that it ran with")
-	}
-	if b := s.cfg.Bootstrap; b != nil && !*b && s.host.Cluster().IsZero() {
-		return base.Errorf(base.CodeInvalidArgument, op, "bootstrap is false and there is no cluster to join").
-			WithHint("set bootstrap to true to found a cluster of one node")
-	}
-	cluster, err := base.NewUUID(s.deps.Rand)
-	if err != nil {
-		return base.Wrap(base.CodeInternal, op, err)
-	}
-	cluster, err = s.host.Bootstrap(ctx, cluster)
-	if err != nil {
-		return err
-	}
-	s.deps.Logger.Info("cluster founded", "cluster", cluster.String(), "shards", s.host.Shards())
 	return nil
+}
+
+// serverOf is the Raft server id of a node, by the root's table.
+func (s *Server) serverOf(node base.NodeID) (base.UUID, bool) {
+	if n := s.members.nodeTable().node(node); n != nil {
+		return n.Meta, true
+	}
+	return base.UUID{}, false
+}
+
+// startRoot runs the root's replica, before this start is admitted: without it there may be no root to admit anybody.
+func (s *Server) startRoot(ctx context.Context) error { return s.host.StartRoot(ctx) }
+
+func (s *Server) startShards(ctx context.Context) error {
+	s.progress.enter("the shards' replicas start")
+	return s.host.Start(ctx)
 }
 
 // serve opens the doors.

@@ -35,10 +35,6 @@ func refused(t *testing.T, fs vfs.FS, edit func(*config.Config)) *base.Error {
 }
 
 func TestStartRefusals(t *testing.T) {
-	t.Run("seeds", func(t *testing.T) {
-		e := refused(t, vfs.NewMem(), func(c *config.Config) { c.JoinSeedNodes = []string{"a:2922"} })
-		require.Contains(t, e.Error(), "one node only")
-	})
 	t.Run("bootstrap false", func(t *testing.T) {
 		no := false
 		refused(t, vfs.NewMem(), func(c *config.Config) { c.Bootstrap = &no })

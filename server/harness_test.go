@@ -22,7 +22,10 @@ import (
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// memberlist's goroutines cannot be waited for; they end by themselves a few seconds after the node's.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).triggerFunc"))
+}
 
 // testConfig is a broker on a free port with a few shards, so that a start takes milliseconds.
 func testConfig() config.Config {

@@ -2,9 +2,6 @@ package server
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -13,46 +10,11 @@ import (
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
-// ringOfView keeps the ring of the last view it was asked for: making one takes tens of milliseconds with many nodes.
-type ringOfView struct {
-	mu      sync.Mutex
-	members []ring.Member
-	ring    *ring.Ring
-	version uint64 // counts the rings
-}
-
-func (c *ringOfView) of(view topology.View, vnodes int) (*ring.Ring, uint64) {
-	var members []ring.Member
-	for i := range view.Nodes {
-		if n := &view.Nodes[i]; n.Standing != topology.Out {
-			members = append(members, ring.Member{Node: n.ID, Labels: ringLabels(n)})
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ring == nil || !slices.EqualFunc(members, c.members, sameMember) {
-		c.members, c.ring = members, ring.New(members, vnodes)
-		c.version++
-	}
-	return c.ring, c.version
-}
-
-func ringLabels(n *topology.Node) map[string]string {
-	if n.Rack == "" {
-		return n.Labels
-	}
-	labels := maps.Clone(n.Labels)
-	if labels == nil {
-		labels = make(map[string]string, 1)
-	}
-	labels["rack"] = n.Rack
-	return labels
-}
-
-func sameMember(a, b ring.Member) bool { return a.Node == b.Node && maps.Equal(a.Labels, b.Labels) }
-
 // ringNow is the ring of the nodes that are not out, and its version.
-func (s *Server) ringNow() (*ring.Ring, uint64) { return s.ring.of(s.view(), s.cfg.VnodesPerNode) }
+func (s *Server) ringNow() (*ring.Ring, uint64) {
+	r, version := s.currentRing()
+	return r, uint64(version)
+}
 
 // nodeRing shows a node's ring: this one's, or another's by asking it.
 func (s *Server) nodeRing(ctx context.Context, req wire.NodeRingRequest) (wire.NodeRingResponse, error) {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"github.com/eastguard/eastguard/internal/config"
 	"github.com/eastguard/eastguard/internal/coord"
 	"github.com/eastguard/eastguard/internal/dataplane"
+	"github.com/eastguard/eastguard/internal/gossip"
 	"github.com/eastguard/eastguard/internal/mux"
 	"github.com/eastguard/eastguard/internal/peer"
 	"github.com/eastguard/eastguard/internal/routing"
@@ -17,7 +19,6 @@ import (
 	"github.com/eastguard/eastguard/internal/store"
 	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/telemetry"
-	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -33,7 +34,12 @@ type Server struct {
 
 	id         *store.Identity
 	store      *store.Store
-	peers      *peer.Host // connections to the other nodes; nil in a cluster of one
+	instance   base.UUID   // of this process
+	demux      *peer.Demux // of the cluster port
+	peers      *peer.Host  // connections to the other nodes
+	gossipNet  gossip.Network
+	members    membership
+	founding   founding
 	host       *shard.Host
 	plane      *dataplane.Plane
 	coord      atomic.Pointer[coord.Coord]
@@ -51,12 +57,8 @@ type Server struct {
 	topics topicIndex
 	orders orderDesk // what other nodes ask of this one's coordinators and data plane
 
-	nodes struct {
-		sync.Mutex
-		view    topology.View // the root shard's nodes, and what was last seen of this one's disk
-		usageAt time.Time
-	}
-	ring  ringOfView
+	usageAt atomic.Int64 // when this node looked at its own disk last, in Unix nanoseconds
+
 	leads struct {
 		sync.Mutex
 		shards map[base.ShardID]struct{} // that this node leads
@@ -65,6 +67,8 @@ type Server struct {
 	watches  watches
 	answers  map[askTopic]answerer // read only
 	asks     crew                  // answer other nodes' questions
+	leadAt   leadTimes
+	retired  chan struct{} // an operator wants this node to leave
 	started  time.Time
 	progress progress
 	closing  atomic.Bool
@@ -73,6 +77,11 @@ type Server struct {
 	tasks     sync.WaitGroup
 	fatal     chan error
 	fatalOnce sync.Once
+
+	halt     context.Context // ends when this process may not go on as this node
+	haltNow  context.CancelCauseFunc
+	stopped  chan error
+	stopOnce sync.Once
 }
 
 // kinds are the requests that are counted by name.
@@ -98,11 +107,14 @@ func New(cfg config.Config, deps Deps) (*Server, error) {
 			inRecords:  r.Counter("eastguard_append_records_total", "Records acknowledged."),
 			outRecords: r.Counter("eastguard_fetched_records_total", "Records of batches sent to clients."),
 		},
-		fatal: make(chan error, 1),
+		fatal: make(chan error, 1), stopped: make(chan error, 1),
 	}
+	s.halt, s.haltNow = context.WithCancelCause(context.Background())
+	s.founding.turn = newTurn()
 	registerProcess(r, deps.Version)
 	s.routes = s.routeTable()
 	s.answers = s.answerers()
+	s.retired = make(chan struct{}, 1)
 	s.asks = crew{name: "answer", limit: asksAtOnce}
 	s.leads.shards = make(map[base.ShardID]struct{})
 	return s, nil
@@ -113,6 +125,10 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 
 // Fatal delivers the error after which nothing may be acked any more: the process must exit with code 74.
 func (s *Server) Fatal() <-chan error { return s.fatal }
+
+// Stopped delivers the error after which this process may not go on as this node: another one runs with its identity, or
+// the root shard has refused this start. It must exit, with code 1, without a farewell in the node's name.
+func (s *Server) Stopped() <-chan error { return s.stopped }
 
 // Close stops the broker: requests that were taken are finished, then everything is closed in the reverse order of
 // the start. It may be called twice, and returns when nothing of the broker runs any more.

@@ -1,0 +1,4 @@
+package server
+
+// clusterKey is what the gossip is encrypted with; nil = it is not.
+func (s *Server) clusterKey() ([]byte, error) { return nil, nil }

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/topology"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// Every node tells the others how full its disk is and what it leads, so that coordinators place new segments well.
+
+// usageMessage is one such report. It has no answer.
+type usageMessage struct {
+	Boot       uint64       `cbor:"1,keyasint"`
+	Full       bool         `cbor:"2,keyasint,omitempty"`
+	DiskFree   int64        `cbor:"3,keyasint"`
+	DiskTotal  int64        `cbor:"4,keyasint"`
+	Segments   int          `cbor:"5,keyasint"`
+	Leading    int          `cbor:"6,keyasint"`
+	BytesInSec int64        `cbor:"7,keyasint,omitempty"`
+	Table      tableVersion `cbor:"8,keyasint"` // that the sender has
+}
+
+const (
+	usageEvery = 2 * time.Second
+	usageScale = 40          // nodes above which reports become rarer, so that their number stays
+	usageAge   = time.Second // how old a node's view of its own disk may be. To look costs a walk over every segment
+)
+
+// ownUsage looks at this node's disk.
+func (s *Server) ownUsage() topology.Usage {
+	st := s.store.Stats()
+	u := topology.Usage{
+		ID: s.id.Node, Boot: s.id.Boot, Full: st.DiskFull, DiskFree: st.DiskFree, DiskTotal: st.DiskTotal, Segments: st.Segments,
+	}
+	if p := s.orders.plane.Load(); p != nil {
+		u.Leading = p.Leads()
+	}
+	return u
+}
+
+// view is the cluster as this node sees it now.
+func (s *Server) view() topology.View {
+	m := &s.members
+	now := time.Now().UnixNano()
+	if last := s.usageAt.Load(); now-last >= int64(usageAge) && s.usageAt.CompareAndSwap(last, now) {
+		own := s.ownUsage()
+		m.mu.Lock()
+		m.usages[own.ID] = own
+		m.mu.Unlock()
+		for {
+			before := m.view.Load()
+			next := topology.Reduce(*before, topology.Event{Usage: &own})
+			if next.Version == before.Version || m.view.CompareAndSwap(before, &next) {
+				break
+			}
+		}
+	}
+	return *m.view.Load()
+}
+
+// reportUsage tells everybody who is reachable, for as long as the node runs.
+func (s *Server) reportUsage(ctx context.Context) error {
+	for {
+		nodes := len(s.members.nodeTable().Nodes)
+		if !pauseFor(ctx, usageEvery*time.Duration(max(1, nodes/usageScale))) {
+			return nil
+		}
+		own, _ := s.view().Node(s.id.Node)
+		msg := wire.Encode(usageMessage{
+			Boot: s.id.Boot, Full: own.Full, DiskFree: own.DiskFree, DiskTotal: own.DiskTotal, Segments: own.Segments,
+			Leading: own.Leading, BytesInSec: own.BytesInSec, Table: s.members.nodeTable().at(),
+		})
+		for _, node := range s.reachablePeers() {
+			_ = s.peers.Send(node, kindUsage, msg) // the next one is on its way
+		}
+	}
+}
+
+// takeUsage hears what another node reports. It runs on the connection's reader and does not block.
+func (s *Server) takeUsage(_ context.Context, r *peer.Request) {
+	var u usageMessage
+	if err := wire.Decode(r.Body, &u); err != nil {
+		r.Fail(err)
+		return
+	}
+	r.Reply(nil)
+	m := &s.members
+	m.mu.Lock()
+	m.usages[r.From.Node] = topology.Usage{
+		ID: r.From.Node, Boot: u.Boot, Full: u.Full, DiskFree: u.DiskFree, DiskTotal: u.DiskTotal, Segments: u.Segments,
+		Leading: u.Leading, BytesInSec: u.BytesInSec,
+	}
+	m.mu.Unlock()
+	if u.Table.newerThan(m.nodeTable().at()) {
+		m.pullFrom(r.From.Node)
+	}
+	m.wakeUp()
+}
+
+// pullFrom asks for the table of a node, soon.
+func (m *membership) pullFrom(node base.NodeID) {
+	select {
+	case m.pull <- node:
+	default: // another one is asked already
+	}
+}
