@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -220,6 +221,10 @@ func (w *watcher) repaint(text string, now time.Time) error {
 	b.WriteString("\x1b[H" + wrapOff)
 	head := fmt.Sprintf("%s  every %s  %s  q ends", w.title, term.FormatSpan(w.interval), now.Format(time.TimeOnly))
 	b.WriteString(style.Dim(term.Truncate(head, cols, w.io.ASCII())) + "\x1b[K\n")
+	if w.trouble != "" {
+		b.WriteString(style.Bad(term.Truncate(term.Escape(w.trouble), cols, w.io.ASCII())) + "\x1b[K\n")
+		rows--
+	}
 	lines, before := splitLines(text), splitLines(w.last)
 	for i, line := range lines {
 		if i >= rows-2 {
@@ -240,19 +245,40 @@ func splitLines(s string) []string {
 	return strings.Split(strings.TrimRight(s, "\n"), "\n")
 }
 
-// markChanges reverses the words of a table line that are not those of the line before, by position of columns.
+// markChanges reverses the cells of a table line that are not those of the line before. Cells are told apart by two
+// blanks or more; a line that has gained or lost one is reversed as a whole.
 func markChanges(before, after string, style term.Style) string {
 	if before == after || strings.Contains(after, "\x1b") {
 		return after
 	}
-	old, now := strings.Split(before, "  "), strings.Split(after, "  ")
+	old, now := cellsOf(before), cellsOf(after)
 	if len(old) != len(now) {
 		return style.Reverse(after)
 	}
-	for i := range now {
-		if now[i] != old[i] {
-			now[i] = style.Reverse(now[i])
+	var b strings.Builder
+	end := 0
+	for i, c := range now {
+		b.WriteString(after[end:c[0]])
+		text := after[c[0]:c[1]]
+		if text != before[old[i][0]:old[i][1]] {
+			text = style.Reverse(text)
 		}
+		b.WriteString(text)
+		end = c[1]
 	}
-	return strings.Join(now, "  ")
+	return b.String() + after[end:]
+}
+
+var cellGap = regexp.MustCompile(`^ +| {2,}| +$`)
+
+// cellsOf are where the cells of a line begin and end.
+func cellsOf(line string) (cells [][2]int) {
+	start := 0
+	for _, gap := range append(cellGap.FindAllStringIndex(line, -1), []int{len(line), len(line)}) {
+		if gap[0] > start {
+			cells = append(cells, [2]int{start, gap[0]})
+		}
+		start = gap[1]
+	}
+	return cells
 }
