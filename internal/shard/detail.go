@@ -66,6 +66,15 @@ func (h *Host) Detail(_ context.Context, shard base.ShardID) (Detail, error) {
 	return d, nil
 }
 
+// Leading is the term in which this node leads a shard, serving; 0 when it does not.
+func (h *Host) Leading(shard base.ShardID) uint64 {
+	g, err := h.group(shard)
+	if err != nil {
+		return 0
+	}
+	return g.readyTerm.Load()
+}
+
 // member is one server of a group's configuration, with what is known of it.
 type member struct {
 	memberProgress

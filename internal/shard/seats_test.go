@@ -385,6 +385,35 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
+// When all are stopped at once nobody waits for the others to take over.
+func TestHandOverOfAll(t *testing.T) {
+	inTown(t, 3, 8, func(t *testing.T, p *plant, r *registry) {
+		r.settled(3)
+		began := time.Now()
+		var leaving sync.WaitGroup
+		for _, name := range p.names {
+			h := p.nodes[name].host
+			leaving.Go(func() { _ = h.HandOver(p.within(time.Minute)) })
+		}
+		leaving.Wait()
+		require.LessOrEqual(t, time.Since(began), time.Second)
+	})
+}
+
+// Nor does who is left alone.
+func TestHandOverToTheDead(t *testing.T) {
+	inTown(t, 2, 4, func(t *testing.T, p *plant, r *registry) {
+		r.settled(2)
+		r.kill("n2")
+		began := time.Now()
+		err := p.nodes["n1"].host.HandOver(t.Context())
+		if len(r.led()) > 0 { // it has not noticed yet that it cannot lead
+			require.ErrorIs(t, err, base.CodeUnreachable)
+		}
+		require.LessOrEqual(t, time.Since(began), 4*time.Second)
+	})
+}
+
 // A node alone has nobody to hand over to, and does not wait.
 func TestHandOverAlone(t *testing.T) {
 	inTown(t, 1, 4, func(t *testing.T, p *plant, _ *registry) {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/peer"
 	"github.com/eastguard/eastguard/internal/planner"
 )
 
@@ -116,30 +117,56 @@ func (g *group) awaitCaughtUp(ctx context.Context, term uint64, to member) error
 }
 
 // HandOver gives away every leadership of this node, all at once, each to the voter that the spread of leaders would
-// choose if this node were not there. It returns when there is none left, or after ten seconds. From the first call on
-// this node changes no group's members and takes no part in balancing.
+// choose if this node were not there. It returns when there is none left, when nobody is there to take the rest, or
+// after ten seconds. From the first call on this node takes no leadership, changes no group's members and takes no part
+// in balancing.
 func (h *Host) HandOver(ctx context.Context) error {
 	h.stewards.leaving.Store(true)
 	ctx, cancel := context.WithTimeoutCause(ctx, handOverLimit, base.Errorf(base.CodeTimeout, "hand over", "%s have passed", handOverLimit))
 	defer cancel()
 	preferred := h.preferredLeaders(h.o.Node)
-	return each(h.all(), func(g *group) error {
-		for {
-			term := g.readyTerm.Load()
-			if term == 0 || g.alone() {
+	return each(h.all(), func(g *group) error { return g.handOver(ctx, preferred[g.id]) })
+}
+
+func (g *group) handOver(ctx context.Context, preferred base.NodeID) error {
+	leaving := make(map[base.NodeID]bool) // those who give theirs away too
+	for {
+		term := g.readyTerm.Load()
+		if term == 0 || g.alone() {
+			return nil
+		}
+		nobody := base.Errorf(base.CodeUnreachable, "hand over", "no other voter of shard %s can take over", g.id)
+		switch to, ok := g.successor(term, preferred, leaving); {
+		case ok:
+			_, err := g.transfer(ctx, term, to)
+			if err == nil {
 				return nil
 			}
-			err := base.Errorf(base.CodeUnreachable, "hand over", "no other voter of shard %s has caught up", g.id)
-			if to, ok := g.successor(term, preferred[g.id]); ok {
-				if _, failed := g.transfer(ctx, term, to); failed == nil {
-					return nil
-				}
+			if errors.Is(err, base.CodeShuttingDown) {
+				leaving[to.node] = true
+				continue
 			}
-			if pause(ctx, handOverPause) != nil {
-				return err
-			}
+		case !g.hasCompany(leaving):
+			return nobody
 		}
-	})
+		if pause(ctx, handOverPause) != nil {
+			return nobody
+		}
+	}
+}
+
+// hasCompany reports whether another voter's node is connected and stays.
+func (g *group) hasCompany(leaving map[base.NodeID]bool) bool {
+	if g.host.o.Peers == nil {
+		return false
+	}
+	liveness := g.host.o.Peers.Liveness()
+	for _, node := range g.voters() {
+		if node != g.host.o.Node && !leaving[node] && liveness[node].Status == peer.Reachable {
+			return true
+		}
+	}
+	return false
 }
 
 // alone reports whether nobody else votes.
@@ -152,11 +179,11 @@ func (g *group) alone() bool {
 	return true
 }
 
-// successor is the preferred voter if it follows, else the one that has most.
-func (g *group) successor(term uint64, preferred base.NodeID) (best member, ok bool) {
+// successor is the preferred voter if it follows, else the one that has most; none of those excepted.
+func (g *group) successor(term uint64, preferred base.NodeID, except map[base.NodeID]bool) (best member, ok bool) {
 	now := time.Now()
 	for _, m := range g.members(term) {
-		if !m.voter || m.id == g.serverID || !m.follows(now) {
+		if !m.voter || m.id == g.serverID || !m.follows(now) || except[m.node] {
 			continue
 		}
 		if m.node == preferred {
