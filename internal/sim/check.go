@@ -91,37 +91,39 @@ func (f *facts) add(in server.Inside) (problems []string) {
 	return problems
 }
 
-// Quiet waits until nothing is left to be done: every node that has a process serves, every shard has all its voters,
-// all caught up, and a leader. Then it holds what must be so at such a moment against the brokers and against what
-// clients were told, and returns how long that took.
+// Settled waits until the cluster is as it should be, while clients may be at work: every node that has a process
+// serves, every shard has all its voters and a leader, and all have the same ring. It returns how long that took.
+func (c *Cluster) Settled(within time.Duration) time.Duration {
+	c.T.Helper()
+	return c.awaitRest(within, true)
+}
+
+// Quiet waits until nothing is left to be done, once no client is at work any more: Settled, and every voter has
+// everything. Then it holds what must be so against the brokers and against what clients were told.
 func (c *Cluster) Quiet(within time.Duration) time.Duration {
 	c.T.Helper()
-	var why string
-	took := c.awaitSaying(within, &why, func() bool {
-		why = c.unrest()
-		return why == ""
-	})
-	c.Check()
+	took := c.awaitRest(within, false)
 	c.checkTopics()
 	return took
 }
 
-// awaitSaying is Await for a condition that says itself what is missing.
-func (c *Cluster) awaitSaying(within time.Duration, why *string, cond func() bool) time.Duration {
+func (c *Cluster) awaitRest(within time.Duration, busy bool) time.Duration {
 	c.T.Helper()
 	began := time.Now()
-	for !cond() {
+	for why := c.unrest(busy); why != ""; why = c.unrest(busy) {
 		if time.Since(began) > within {
-			c.Fatalf("the cluster is not quiet after %v: %s", within, *why)
+			c.Fatalf("the cluster has not come to rest after %v: %s", within, why)
 		}
 		time.Sleep(pollEvery)
 	}
-	c.Trace.Logf("script", "quiet after %v", time.Since(began))
-	return time.Since(began)
+	took := time.Since(began)
+	c.Trace.Logf("script", "at rest after %v", took)
+	c.Check()
+	return took
 }
 
-// unrest says what is still to be done; empty when nothing is.
-func (c *Cluster) unrest() string {
+// unrest says what is still to be done; empty when nothing is. While clients are busy a voter may lack the last entries.
+func (c *Cluster) unrest(busy bool) string {
 	synctest.Wait()
 	running := c.Running()
 	shards := make(map[base.ShardID][]seat)
@@ -141,7 +143,7 @@ func (c *Cluster) unrest() string {
 	}
 	want := min(running[0].Config.ShardVoters, len(running))
 	for id, seats := range shards {
-		if why := unsettled(seats, want); why != "" {
+		if why := unsettled(seats, want, busy); why != "" {
 			return fmt.Sprintf("shard %s: %s", id, why)
 		}
 	}
@@ -174,7 +176,7 @@ type seat struct {
 }
 
 // unsettled says what a shard lacks.
-func unsettled(seats []seat, want int) string {
+func unsettled(seats []seat, want int, busy bool) string {
 	leader := slices.IndexFunc(seats, func(s seat) bool { return s.Ready })
 	if leader < 0 {
 		return "has no leader that serves"
@@ -184,11 +186,11 @@ func unsettled(seats []seat, want int) string {
 		return fmt.Sprintf("has voters %v, wants %d", l.Voters, want)
 	}
 	for _, voter := range l.Voters {
-		i := slices.IndexFunc(seats, func(s seat) bool { return s.node.Name == string(voter) })
+		i := slices.IndexFunc(seats, func(s seat) bool { return s.node.Config.NodeID == string(voter) })
 		switch {
 		case i < 0:
 			return fmt.Sprintf("voter %s does not host it", voter)
-		case seats[i].Index != l.Index:
+		case !busy && seats[i].Index != l.Index:
 			return fmt.Sprintf("voter %s is at %d, the leader at %d", voter, seats[i].Index, l.Index)
 		}
 	}

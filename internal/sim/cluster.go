@@ -36,6 +36,7 @@ type Cluster struct {
 	options Options
 	nodes   []*Node
 	clients []*sdk.Client
+	loads   []*Load
 	ended   sync.WaitGroup // processes that are being closed, loads that come to their end
 	facts   facts
 }
@@ -92,6 +93,9 @@ func newCluster(t *testing.T, o Options) *Cluster {
 
 // end stops whatever still runs, and gives libraries time to end what they do not let anybody wait for.
 func (c *Cluster) end() {
+	for _, l := range c.loads {
+		l.Stop()
+	}
 	for _, cl := range c.clients {
 		_ = cl.Close()
 	}

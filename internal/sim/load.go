@@ -23,6 +23,7 @@ type Load struct {
 	c       *Cluster
 	o       LoadOptions
 	stopped chan struct{}
+	once    sync.Once
 	clients sync.WaitGroup
 	names   *history.Names
 	streams []*stream
@@ -38,6 +39,7 @@ func (c *Cluster) StartLoad(o LoadOptions) *Load {
 	def(&o.Topics, 6)
 	def(&o.Think, 300*time.Millisecond)
 	l := &Load{c: c, o: o, stopped: make(chan struct{}), names: history.NewNames(o.Topics)}
+	c.loads = append(c.loads, l)
 	for i := range o.Clients {
 		cl, rng := c.Client(), rand.New(rand.NewPCG(c.Rand.Uint64(), uint64(i)))
 		l.clients.Go(func() {
@@ -59,9 +61,9 @@ func def[T comparable](v *T, d T) {
 	}
 }
 
-// Stop lets the clients finish what they are at, and waits for them.
+// Stop lets the clients finish what they are at, and waits for them. It may be called twice.
 func (l *Load) Stop() {
-	close(l.stopped)
+	l.once.Do(func() { close(l.stopped) })
 	l.clients.Wait()
 }
 

@@ -33,6 +33,7 @@ type process struct {
 	disk    *vfs.Fault // the node's, as this process has it
 	srv     *server.Server
 	cancel  context.CancelFunc
+	done    chan struct{}         // closed when its start is over, and nobody watches it any more
 	up      atomic.Bool           // serves
 	end     atomic.Pointer[error] // why it ended by itself: it was refused at its start, or it said that it must stop
 }
@@ -61,13 +62,14 @@ func (n *Node) Start() {
 	}
 	// The context is the broker's for life.
 	ctx, cancel := context.WithCancel(context.Background())
-	p.srv, p.cancel = srv, cancel
+	p.srv, p.cancel, p.done = srv, cancel, make(chan struct{})
 	n.proc = p
 	n.c.ended.Go(func() { p.run(ctx, n) })
 }
 
 // run starts the broker and watches whether it says that it must stop.
 func (p *process) run(ctx context.Context, n *Node) {
+	defer close(p.done)
 	if err := p.srv.Start(ctx); err != nil {
 		n.c.Trace.Logf(n.Name, "did not start: %v", err)
 		p.end.Store(&err)
@@ -150,10 +152,11 @@ func (n *Node) detach() *process {
 	return p
 }
 
-// end closes a process.
+// end closes a process, in the order in which cmd/eastguard does.
 func (n *Node) end(p *process) {
-	err := p.srv.Close()
 	p.cancel()
+	<-p.done
+	err := p.srv.Close()
 	if err != nil && !p.machine.dead.Load() {
 		n.c.Trace.Logf(n.Name, "close: %v", err)
 		n.c.T.Errorf("close %s: %v", n.Name, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -96,7 +97,7 @@ func (s *stream) verify() error {
 	ends := make(map[sdk.RangeID]int64)
 	for m, err := range consumer.Records(ctx) {
 		if err != nil {
-			return fmt.Errorf("read %s: %w", s.topic, err)
+			return fmt.Errorf("read %s, up to %v so far: %w (%v)\n%s", s.topic, ends, err, consumer.LastError(), s.describe())
 		}
 		n, key := int64(binary.BigEndian.Uint64(m.Value)), m.Key[0]
 		if ack, ok := s.acked[n]; ok && (ack.Range != m.Range || ack.Offset != m.Offset) {
@@ -118,4 +119,22 @@ func (s *stream) verify() error {
 	}
 	s.c.Trace.Logf("client", "%s: %d records sent, %d acknowledged, %d read", s.topic, s.sent, len(s.acked), len(found))
 	return nil
+}
+
+// describe is the topic as the cluster has it, for people.
+func (s *stream) describe() string {
+	ctx, cancel := context.WithTimeout(context.Background(), operationWithin)
+	defer cancel()
+	d, err := s.client.Admin().DescribeTopic(ctx, s.topic)
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, r := range d.Ranges {
+		fmt.Fprintf(&b, "range %d %v\n", r.ID, r.State)
+		for _, g := range r.Segments {
+			fmt.Fprintf(&b, "  %+v\n", g)
+		}
+	}
+	return b.String()
 }
