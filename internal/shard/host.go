@@ -253,7 +253,10 @@ func (h *Host) start(ctx context.Context, groups func() []*group) error {
 		if !g.electsItself() {
 			return nil
 		}
-		return g.lead(ctx)
+		if err := g.lead(ctx); err != nil && !g.retiring.Load() { // which ends it, and means no harm
+			return err
+		}
+		return nil
 	})
 }
 

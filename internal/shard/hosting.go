@@ -190,7 +190,7 @@ func (h *Host) outdated(g *group, generation uint64) {
 		return
 	}
 	h.retirements.Go(func() {
-		if err := h.lockHosting(h.running); err != nil {
+		if err := h.lockHosting(context.Background()); err != nil {
 			return // the host is closing
 		}
 		defer h.unlockHosting()

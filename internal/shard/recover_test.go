@@ -9,6 +9,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/vfs"
 )
 
 func TestChooseLog(t *testing.T) {
@@ -198,4 +199,34 @@ func TestAShardIsRebuiltFromWhatWasSetAside(t *testing.T) {
 		r.await(2*time.Minute, "all have their seats", func() bool { return r.right() && p.pastLeaders(2) == 0 })
 		p.converge()
 	})
+}
+
+// What is claimed before a node runs its replicas is heard: those of the past do not begin, and the others do.
+func TestAReplicaOfThePastDoesNotBegin(t *testing.T) {
+	fs := vfs.NewMem()
+	h := start(t, options(fs))
+	for i := range 20 {
+		require.NoError(t, create(t.Context(), h, i))
+	}
+	require.NoError(t, h.Close())
+
+	h, err := Open(options(fs))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = h.Close() })
+	past := base.ShardID{Root: 2}
+	h.Heard(past, 3)
+	h.Heard(base.ShardID{Root: 1}, 0)
+	require.NoError(t, h.Start(t.Context()))
+	require.Eventually(t, func() bool { return !h.Hosts(past) }, 10*time.Second, time.Millisecond)
+	for _, s := range h.Status() {
+		require.True(t, s.Ready, s.ID)
+	}
+	require.Len(t, h.Status(), 3)
+	// What it had can still be found.
+	a := h.reportLogs(past)
+	require.Equal(t, uint64(3), a.Heard)
+	require.Len(t, a.Logs, 1)
+	require.True(t, a.Logs[0].Archived)
+	require.Equal(t, []base.UUID{metaUUID}, a.Logs[0].Voters)
+	require.NotZero(t, a.Logs[0].Index)
 }
