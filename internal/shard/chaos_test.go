@@ -195,6 +195,17 @@ func TestAnythingMayHappen(t *testing.T) {
 	}
 }
 
+// readsOwn reports whether a fresh read, if it is answered at all, finds a topic.
+func readsOwn(ctx context.Context, h *Host, i int) bool {
+	name, _ := createTopic(i)
+	found := false
+	err := h.View(ctx, h.ShardOf(name), func(s *meta.State) error {
+		found = s.TopicByName(name) != nil
+		return nil
+	})
+	return err != nil || found
+}
+
 func (p *plant) anything(seed int64) {
 	rng := rand.New(rand.NewSource(seed))
 	p.seatAll()
@@ -240,6 +251,9 @@ func (p *plant) anything(seed int64) {
 					mu.Lock()
 					acked = append(acked, i)
 					mu.Unlock()
+					if h := pick(r); h != nil && !readsOwn(ctx, h, i) {
+						p.t.Errorf("seed %d: a fresh read on %s missed topic %d, which was acknowledged before", seed, h.o.Node, i)
+					}
 				}
 				cancel()
 			}

@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand"
 	"os"
 	"slices"
@@ -509,3 +510,7 @@ func TestAllHostsRestart(t *testing.T) {
 }
 
 func serverID(meta base.UUID) raft.ServerID { return raft.ServerID(meta.String()) }
+
+func nothing(*meta.State) error { return nil }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -69,7 +69,7 @@ func (b *inbox) put(d *delivery) {
 
 func (b *inbox) run() {
 	for d := b.next(); d != nil; d = b.next() {
-		answer, err := b.ask(b.ctx, d.rpc)
+		answer, err := b.ask(context.Background(), d.rpc)
 		d.done(answer, err)
 	}
 }
