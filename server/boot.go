@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/gossip"
 	"github.com/eastguard/eastguard/internal/mux"
 	"github.com/eastguard/eastguard/internal/ring"
 	"github.com/eastguard/eastguard/internal/shard"
@@ -20,6 +21,8 @@ import (
 const (
 	drainWithin = 10 * time.Second // how long Close waits for requests under way
 	idleTimeout = 10 * time.Minute
+
+	handOverWithin = 10 * time.Second
 
 	metaStartBytes = 16 << 20 // what opening the shards may need
 )
@@ -43,8 +46,10 @@ func (s *Server) Start(ctx context.Context) error {
 		s.startRoot,       // the root's replica alone, if it is here: it may be needed for what comes next
 		s.admission,       // the root knows this start, and our disk is the one it knows
 		s.startShards,     // the other replicas; with no peers their leadership
+		s.watchAbsent,     // as the root's leader: who has been gone for too long is put out
 		s.startPlane,      // ready to be told what to lead
 		s.startCoord,      // the coordinators tell it: topics open, interrupted segments are sealed
+		s.watchAbsent,     // who leads the root sees who is gone for too long
 		s.serve,           // last: whoever connects finds everything running
 	} {
 		if err := step(ctx); err != nil {
@@ -177,6 +182,24 @@ func (s *Server) serve(context.Context) error {
 		}
 	})
 	s.undo.Push("requests", s.finishRequests)
+	s.undo.Push("leaderships", s.handOver) // first of all, while everything still works
+	return nil
+}
+
+// handOver gives the leaderships of this node to others, if there are others: what it leads would have none for a while.
+func (s *Server) handOver() error {
+	agent := s.members.agent.Load()
+	if s.halt.Err() != nil || len(s.liveNodes()) < 2 {
+		return nil
+	}
+	if err := agent.Update(func(self *gossip.Self) { self.State = gossip.Leaving }); err != nil {
+		s.deps.Logger.Debug("leaving not announced", "error", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), handOverWithin)
+	defer cancel()
+	if err := s.host.HandOver(ctx); err != nil {
+		s.deps.Logger.Warn("not every leadership was handed over", "error", err)
+	}
 	return nil
 }
 

@@ -189,6 +189,7 @@ func (s *Server) startMembership(ctx context.Context) error {
 		return err
 	}
 	s.members.agent.Store(agent)
+	s.claimLed(agent)
 	s.undo.Push("membership", func() error { return errors.Join(s.leaveCluster(), agent.Close()) })
 	s.readRoot()
 	s.rebuild(ctx)
@@ -198,6 +199,15 @@ func (s *Server) startMembership(ctx context.Context) error {
 	s.members.tasks.Go("usage", s.reportUsage)
 	s.undo.Push("membership tasks", s.members.tasks.Close)
 	return nil
+}
+
+// claimLed spreads what this node leads already: a founder leads everything before there is anybody to tell.
+func (s *Server) claimLed(agent *gossip.Agent) {
+	for _, st := range s.host.Status() {
+		if st.Leader == s.id.Node && st.Ready {
+			agent.Claim(gossip.Claim{Shard: st.ID, Leader: st.Leader, Term: st.Term, Generation: st.Generation})
+		}
+	}
 }
 
 // keepView rebuilds the view when something has changed, and now and then for what changes by itself.
@@ -229,6 +239,7 @@ func (s *Server) rebuild(ctx context.Context) {
 	defer m.folds.give()
 	agent := m.agent.Load()
 	snapshot, table := agent.Snapshot(), m.nodeTable()
+	s.hearGenerations(agent)
 	news := m.sightings(snapshot)
 	s.foldView(snapshot, table)
 	pushed := s.foldRing(table)

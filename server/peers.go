@@ -46,6 +46,7 @@ func (s *Server) startPeers(context.Context) error {
 	s.host.Register(s.peers)
 	s.registerOrders(s.peers)
 	s.registerMembership(s.peers)
+	s.registerAsks(s.peers)
 	s.registerRouting(s.peers)
 	s.peers.Start()
 	s.demux.Start()
