@@ -75,7 +75,12 @@ func (h *Host) host(ctx context.Context, want hosted) error {
 	}
 	if has, ok := find(m.Hosted, want.Shard); ok {
 		if has.Generation == want.Generation {
-			return nil // the order was repeated
+			if want.Index <= has.Index {
+				return nil // the order was repeated
+			}
+			// It may have been removed and added in between: the order to drop it that belongs to that is a late one now.
+			m.Hosted = with(m.Hosted, want)
+			return h.commit(op, m)
 		}
 		if has.Generation > want.Generation {
 			return base.Errorf(base.CodeFenced, op, "shard %s has been rebuilt: generation %d, not %d", want.Shard, has.Generation, want.Generation)

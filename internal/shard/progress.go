@@ -53,6 +53,13 @@ func (p *progress) note(id raft.ServerID, term, match uint64) {
 	p.members[id] = memberProgress{match: max(m.match, match), heard: time.Now()}
 }
 
+// forget is for a member that is added or removed: it may begin with an empty log.
+func (p *progress) forget(id raft.ServerID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.members, id)
+}
+
 // of is what is known of a member in a term that this replica leads in.
 func (p *progress) of(term uint64, id raft.ServerID) memberProgress {
 	p.mu.Lock()

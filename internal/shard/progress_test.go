@@ -30,6 +30,9 @@ func TestProgress(t *testing.T) {
 	p.installed("a", &raft.InstallSnapshotRequest{Term: 4, LastLogIndex: 9}, &raft.InstallSnapshotResponse{Success: true})
 	require.Equal(t, uint64(9), p.of(4, "a").match, "another term begins anew")
 	require.Zero(t, p.of(3, "a"))
+	p.forget("a")
+	require.Zero(t, p.of(4, "a"))
+	p.installed("a", &raft.InstallSnapshotRequest{Term: 4, LastLogIndex: 9}, &raft.InstallSnapshotResponse{Success: true})
 	entries(3, 20, 1, true)
 	require.Equal(t, uint64(9), p.of(4, "a").match, "an answer to an earlier term is late")
 }

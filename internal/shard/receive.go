@@ -22,6 +22,7 @@ func (h *Host) Register(p *peer.Host) {
 	p.Register(kindHost, p.Queued(hostQueue, h.onHost))
 	p.Register(kindDrop, p.Queued(hostQueue, h.onDrop))
 	p.Register(kindWatch, h.onWatch)
+	p.Register(kindSeat, p.Queued(seatQueue, h.onSeat))
 	p.Register(kindReport, p.Queued(hostQueue, h.onReport))
 	p.Register(kindRebuild, p.Queued(hostQueue, h.onRebuild))
 }

@@ -72,6 +72,8 @@ type reconciler struct {
 	ringHash  uint64
 	ringSince time.Time
 
+	orphans orphans
+
 	mu     sync.Mutex
 	orders map[order]time.Time // what nodes were told, and when they may be told again
 	drops  map[order]uint64    // replicas to give up, and the configuration that says so
@@ -87,6 +89,7 @@ type order struct {
 func newReconciler(h *Host) *reconciler {
 	return &reconciler{
 		host: h, wake: make(chan struct{}, 1), orders: make(map[order]time.Time), drops: make(map[order]uint64),
+		orphans: newOrphans(),
 	}
 }
 
@@ -113,6 +116,7 @@ func (r *reconciler) run(ctx context.Context) {
 			return
 		}
 		next := seatsIdle
+		r.askForSeats(ctx)
 		if !r.host.stewards.leaving.Load() && r.round(ctx) {
 			next = seatsBusy
 		}
@@ -274,6 +278,7 @@ func (r *reconciler) action(g *group, term uint64, members []member, step planne
 	}
 	switch step.Kind {
 	case planner.SeatAdd:
+		g.progress.forget(id)
 		return r.change(g, "seat added", func() raft.IndexFuture { return g.raft.AddNonvoter(id, addr, 0, seatPatience) }, nil, "node", step.Node, "why", step.Why)
 	case planner.SeatPromote:
 		return r.change(g, "seat promoted", func() raft.IndexFuture { return g.raft.AddVoter(id, addr, 0, seatPatience) }, nil, "node", step.Node, "why", step.Why)

@@ -276,6 +276,27 @@ func TestSeatsOfANodeThatIsOutMove(t *testing.T) {
 	})
 }
 
+// A node that was down when its seats moved, and whose leaders of then are gone too, finds out that it has none.
+func TestAReplicaThatWasGivenUpFindsOut(t *testing.T) {
+	inTown(t, 5, 8, func(t *testing.T, p *plant, r *registry) {
+		r.settled(4)
+		r.kill("n4")
+		r.set("n4", func(n *registered) { n.out = true })
+		r.await(time.Minute, "the seats have moved", r.right)
+		for _, name := range p.names[:3] { // who had to tell it forgets
+			p.stop(name)
+			p.start(name)
+			p.awaitLeaders(10 * time.Second)
+		}
+		p.start("n4") // alive, and still out
+		require.NotEmpty(t, p.nodes["n4"].host.Status())
+		took := r.await(2*time.Minute, "it has given its replicas up", func() bool {
+			return len(p.nodes["n4"].host.Status()) == 0
+		})
+		t.Logf("found out after %s", took)
+	})
+}
+
 // A meta directory that was lost is another server: it gets the seats of its node once it has caught up, and never
 // votes as the one that is gone.
 func TestALostMetaDirectoryIsReplaced(t *testing.T) {
