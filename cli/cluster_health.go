@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ type clusterHealthOptions struct {
 	wait     bool
 	minNodes int
 	nagios   bool
+	prom     bool
 	warnExit bool
 	poll     time.Duration
 }
@@ -60,7 +62,8 @@ func newClusterHealthCommand(a *app) *cobra.Command {
 			"--wait asks until the cluster is healthy, for 60 s unless --timeout says otherwise, and exits 12 when it never was.",
 		Example: `  cluster health
   cluster health --wait --min-nodes 3 --timeout 2m
-  cluster health --nagios`,
+  cluster health --nagios
+  cluster health --prometheus > /var/lib/node_exporter/eastguard.prom`,
 		Args:        argsBetween(0, 0),
 		Annotations: map[string]string{noteSchema: "cluster.health", noteExits: "10 11 12", noteDeadline: deadlineOwn},
 	}
@@ -68,6 +71,7 @@ func newClusterHealthCommand(a *app) *cobra.Command {
 	f.BoolVar(&o.wait, "wait", false, "wait until healthy")
 	f.IntVar(&o.minNodes, "min-nodes", 0, "unhealthy with fewer than `N` nodes alive")
 	f.BoolVar(&o.nagios, "nagios", false, "one line and exit 0, 1, 2 or 3, as Nagios wants")
+	f.BoolVar(&o.prom, "prometheus", false, "in Prometheus' text format, for a textfile collector")
 	f.BoolVar(&o.warnExit, "warn-exit", false, "exit 11 when the worst verdict is WARN")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		admin, err := a.admin()
@@ -83,11 +87,16 @@ func runClusterHealth(ctx context.Context, o *clusterHealthOptions, admin health
 	if o.minNodes < 0 {
 		return usagef("--min-nodes cannot be negative")
 	}
-	doc, err := o.observe(ctx, admin)
-	if o.nagios {
-		return o.printNagios(doc, err)
+	if o.nagios && o.prom {
+		return usagef("--nagios and --prometheus exclude each other")
 	}
-	if err != nil {
+	doc, err := o.observe(ctx, admin)
+	switch {
+	case o.nagios:
+		return o.printNagios(doc, err)
+	case o.prom:
+		return o.printPrometheus(doc, err)
+	case err != nil:
 		return err
 	}
 	if err := o.output().Object(doc, func(p *term.Page) { healthPage(p, doc) }); err != nil {
@@ -211,6 +220,51 @@ func (o *clusterHealthOptions) printNagios(doc healthDocument, err error) error 
 		return nil
 	}
 	return quiet{&failure{name: status, exit: exit, msg: text}}
+}
+
+// printPrometheus prints the checks as gauges: 0 PASS, 1 WARN, 2 FAIL. That nobody answered is a figure too, so that an
+// alert can rest on it; the exit code is that of the command without it.
+func (o *clusterHealthOptions) printPrometheus(doc healthDocument, err error) error {
+	var b strings.Builder
+	up := 1
+	if err != nil {
+		up = 0
+	}
+	gauge := func(name, help string) { fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name) }
+	gauge("eastguard_cluster_up", "Whether a broker answered.")
+	fmt.Fprintf(&b, "eastguard_cluster_up %d\n", up)
+	if err == nil {
+		gauge("eastguard_cluster_nodes_alive", "Nodes believed to be alive.")
+		fmt.Fprintf(&b, "eastguard_cluster_nodes_alive %d\n", doc.Nodes)
+		gauge("eastguard_cluster_health", "The worst of the checks: 0 PASS, 1 WARN, 2 FAIL.")
+		fmt.Fprintf(&b, "eastguard_cluster_health %d\n", resultNumber(doc.Result))
+		gauge("eastguard_cluster_health_check", "One check: 0 PASS, 1 WARN, 2 FAIL.")
+		for _, c := range doc.Checks {
+			fmt.Fprintf(&b, "eastguard_cluster_health_check{id=%s,name=%s} %d\n", promLabel(c.ID), promLabel(c.Name), resultNumber(c.Result))
+		}
+	}
+	if _, werr := o.io.Out.Write([]byte(b.String())); werr != nil {
+		return werr
+	}
+	if err != nil {
+		return err
+	}
+	return o.verdict(doc)
+}
+
+func resultNumber(result string) int {
+	switch result {
+	case sdk.HealthPass.String():
+		return 0
+	case sdk.HealthWarn.String():
+		return 1
+	}
+	return 2
+}
+
+// promLabel quotes a label's value by the rules of the text format.
+func promLabel(s string) string {
+	return `"` + strings.NewReplacer("\\", `\\`, `"`, `\"`, "\n", `\n`).Replace(s) + `"`
 }
 
 func firstDetail(checks []checkRow, result string) string {

@@ -53,7 +53,7 @@ func newGapRow(ev sdk.WatchEvent) eventRow {
 	row := eventRow{Time: term.Time{Time: ev.Time}, Node: string(ev.Node), Type: typeGap, Subject: string(ev.Node), Boot: ev.Boot}
 	switch g := ev.Gap; {
 	case g.Err != nil:
-		row.Cause, row.Detail = "UNREACHABLE", describe(g.Err).Message
+		row.Cause, row.Detail = "UNREACHABLE", "not reached: "+describe(g.Err).Message
 	case g.Restarted:
 		row.Cause, row.Detail = "RESTARTED", "the node has started anew; what it had not told is gone with its journal"
 	case g.Lost > 0:
@@ -75,8 +75,9 @@ type eventsOptions struct {
 	argv   []string // --exec
 
 	shown   int64
-	silent  []string // nodes that could not be asked
-	failed  int      // runs of --exec
+	held    []eventRow // the last of them, until all are read
+	silent  []string   // nodes that could not be asked
+	failed  int        // runs of --exec
 	program execRunner
 }
 
@@ -113,7 +114,7 @@ func newEventsCommand(a *app, use string) *cobra.Command {
 	f.StringSliceVar(&raw.types, "type", nil, "only these `TYPES`, by their words: SEAL is SEGMENT_SEALED")
 	f.StringVar(&raw.topic, "topic", "", "only events of this `TOPIC`, its ranges and segments")
 	f.StringSliceVar(&raw.nodes, "node", nil, "only the journals of these `NODES`")
-	f.Int64VarP(&raw.count, "count", "n", 0, "end after `N` events")
+	f.Int64VarP(&raw.count, "count", "n", 0, "only the last `N` events; with -f end after N")
 	f.StringVar(&raw.exec, "exec", "", "run this `COMMAND` for each event, which it finds on its stdin")
 	completeWith(cmd, "topic", a.completeTopics)
 	completeWith(cmd, "node", a.completeNodesMany)
@@ -131,7 +132,10 @@ func newEventsCommand(a *app, use string) *cobra.Command {
 }
 
 func (o *eventsOptions) parse(raw eventsFlags) (err error) {
-	if o.count = raw.count; o.count < 0 {
+	if o.count = raw.count; o.count == 0 {
+		o.count = int64(o.flags.limit)
+	}
+	if o.count < 0 {
 		return usagef("-n cannot be negative")
 	}
 	now := o.Now()
@@ -223,21 +227,46 @@ func (o *eventsOptions) read(ctx context.Context, source watchSource, stream *te
 		if !ok {
 			continue
 		}
-		if err := stream.Item(row, func(w *bufio.Writer) error { return o.line(w, row) }); err != nil {
+		if !o.follow && o.count > 0 {
+			o.hold(row)
+			continue
+		}
+		if err := o.show(ctx, stream, row); err != nil {
 			return err
 		}
-		if o.follow {
-			if err := stream.Flush(); err != nil {
-				return err
-			}
-		}
-		if len(o.argv) > 0 && row.Type != typeGap {
-			o.run(ctx, row)
-		}
-		if o.shown++; o.count > 0 && o.shown >= o.count {
+		if o.count > 0 && o.shown >= o.count {
 			return nil
 		}
 	}
+	for _, row := range o.held {
+		if err := o.show(ctx, stream, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hold keeps the last -n events: which those are is known at the end.
+func (o *eventsOptions) hold(row eventRow) {
+	if int64(len(o.held)) >= o.count {
+		o.held = append(o.held[:0], o.held[1:]...)
+	}
+	o.held = append(o.held, row)
+}
+
+func (o *eventsOptions) show(ctx context.Context, stream *term.Stream, row eventRow) error {
+	if err := stream.Item(row, func(w *bufio.Writer) error { return o.line(w, row) }); err != nil {
+		return err
+	}
+	if o.follow {
+		if err := stream.Flush(); err != nil {
+			return err
+		}
+	}
+	if len(o.argv) > 0 && row.Type != typeGap {
+		o.run(ctx, row)
+	}
+	o.shown++
 	return nil
 }
 

@@ -98,7 +98,7 @@ func TestEventsTellOfGaps(t *testing.T) {
 	out, errs, exit := onEvents(t, &fakeClient{events: lost}, "events")
 	require.Empty(t, out)
 	require.Equal(t, ExitPartial, exit)
-	for _, want := range []string{"n3  connection refused", "7 events fell out", "started anew", "answers again", "n3 could not be asked"} {
+	for _, want := range []string{"n3  not reached: connection refused", "7 events fell out", "started anew", "answers again", "n3 could not be asked"} {
 		require.Contains(t, errs, want)
 	}
 	out, _, exit = onEvents(t, &fakeClient{events: lost}, "events -o jsonl --jq .cause")

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -143,5 +146,29 @@ func TestDamerau(t *testing.T) {
 		if damerau(tt.a, tt.b, 2) != damerau(tt.b, tt.a, 2) {
 			t.Errorf("%q %q: not symmetric", tt.a, tt.b)
 		}
+	}
+}
+
+// Whoever sees a check fail finds a page on it.
+func TestEveryHealthCheckHasAPage(t *testing.T) {
+	sources, err := filepath.Glob("../server/*.go")
+	if err != nil || len(sources) == 0 {
+		t.Fatal(err)
+	}
+	ids := regexp.MustCompile(`"(EG\d+)"`)
+	found := 0
+	for _, path := range sources {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range ids.FindAllStringSubmatch(string(text), -1) {
+			if found++; healthChecks[m[1]].cause == "" {
+				t.Errorf("%s: check %s has no page in explain", path, m[1])
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("only %d checks found in the broker's source", found)
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,7 @@ type topicDocument struct {
 	topicRow
 	Version    uint64       `json:"version"`
 	Durability string       `json:"durability"`
+	FewCopies  int          `json:"under_replicated" doc:"segments with fewer copies than the replication factor"`
 	RangeList  []rangeRow   `json:"range_list"`
 	Config     []settingRow `json:"config"`
 }
@@ -125,6 +127,13 @@ func newTopicDocument(t sdk.TopicDetail) topicDocument {
 	for _, r := range t.Ranges {
 		doc.RangeList = append(doc.RangeList, newRangeRow(t.Summary.Name, r))
 	}
+	for _, r := range doc.RangeList {
+		for _, s := range r.Segments {
+			if len(s.Replicas) < doc.ReplicationFactor {
+				doc.FewCopies++
+			}
+		}
+	}
 	for _, s := range t.Settings {
 		doc.Config = append(doc.Config, settingRow{Key: s.Key, Value: s.Value, Default: s.Default, Source: s.Source, Help: s.Help})
 	}
@@ -219,7 +228,7 @@ func (o *topicDescribeOptions) summary(p *term.Page, doc topicDocument) {
 		"Topic", doc.Name,
 		"Id", doc.ID,
 		"Created", h.Time.FormatDate(doc.CreatedAt.Time, h.Now),
-		"Replication", "factor "+strconv.Itoa(doc.ReplicationFactor),
+		"Replication", "factor "+strconv.Itoa(doc.ReplicationFactor)+copiesText(doc),
 		"Durability", ack,
 		"Retention", retention,
 		"Data", h.Bytes.Format(doc.Bytes)+" in "+plural(doc.Records, "record")+", "+plural(int64(doc.Segments), "segment"),
@@ -227,6 +236,20 @@ func (o *topicDescribeOptions) summary(p *term.Page, doc topicDocument) {
 	)
 	p.Heading("Key space")
 	p.Line("%s", keyspaceBar(doc.RangeList, p.Width(), p.ASCII()))
+}
+
+// copiesText says how many copies there are where there are fewer than the factor asks for.
+func copiesText(doc topicDocument) string {
+	if doc.FewCopies == 0 {
+		return ""
+	}
+	fewest := doc.ReplicationFactor
+	for _, r := range doc.RangeList {
+		for _, s := range r.Segments {
+			fewest = min(fewest, len(s.Replicas))
+		}
+	}
+	return fmt.Sprintf("; %s with fewer copies, down to %d of %d", plural(int64(doc.FewCopies), "segment"), fewest, doc.ReplicationFactor)
 }
 
 // keyspaceBar draws the active ranges as slices of the hash space.
