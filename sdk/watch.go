@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -158,7 +159,7 @@ func (w *watch) drain(yield func(WatchEvent, error) bool) (wait time.Duration, g
 		if !ok {
 			return wait, true
 		}
-		if ev.Gap != nil && ev.Gap.Err != nil || ev.Event != nil && ev.Event.Type == "NODE" {
+		if ev.Gap != nil && ev.Gap.Err != nil || ev.Event != nil && strings.HasPrefix(ev.Event.Type, "NODE_") {
 			select {
 			case w.kick <- struct{}{}:
 			default:
