@@ -180,18 +180,16 @@ func verdictError(v rangestate.Verdict, h header.Header) error {
 	return base.Errorf(base.CodeUnknownProducer, opAppend, "the range does not know producer %d and its sequence does not begin at 0", h.ProducerID)
 }
 
-// onDurable is this disk's own ack.
+// onDurable is this disk's own ack, or its refusal: then the segment has a hole and takes no more. It ends below the
+// hole, and what lies above goes on in the successor, or from its producer to where that is.
 func (a *actor) onDurable(b *batch, end int64, err error, now time.Time) {
 	a.plane.finished()
 	l := b.lead
-	if err != nil {
-		// The segment has a hole and takes no more. Others behind the hole get the same answer, each from the disk.
-		b.answer(AppendResult{}, base.Wrap(base.CodeInternal, opAppend, err).WithOutcome(base.Unknown))
-	}
 	if l != a.lead {
 		return // sealed meanwhile: what became of the batch was decided with the committed end
 	}
 	if err != nil {
+		a.plane.o.Logger.Warn("batch not written; its segment ends here", "range", a.ref.String(), "segment", l.seg.String(), "error", err)
 		l.replica.Freeze(base.CauseReplicaFailure, a.plane.o.Node, now)
 		a.settle(now)
 		return

@@ -122,24 +122,26 @@ func TestTailIsReplayedIntoTheSuccessor(t *testing.T) {
 	})
 }
 
-// A batch that the disk lost leaves a hole: its segment ends below it, the outcome is unknown, and the next append goes
-// on in a successor.
+// A batch that the disk lost leaves a hole: its segment ends below it, and the batch goes on in the successor, with
+// what came behind it, in order.
 func TestLostBatchEndsTheSegment(t *testing.T) {
 	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
 		<-r.append(plain(1), 0)
 		r.log.mu.Lock()
 		r.log.lose = base.Errorf(base.CodeDiskFull, "append", "no space")
 		r.log.mu.Unlock()
-		out := <-r.append(plain(1), 0)
-		require.ErrorIs(t, out.err, base.CodeDiskFull)
-		require.Equal(t, base.Unknown, base.OutcomeOf(out.err))
+		r.log.hold()
+		lost, behind := r.append(makeBatch(1, 42, 0, 10), 0), r.append(makeBatch(1, 42, 1, 10), 0)
 		r.log.mu.Lock()
 		r.log.lose = nil
 		r.log.mu.Unlock()
-		out = <-r.append(plain(1), 0)
-		require.NoError(t, out.err)
-		require.EqualValues(t, 1, out.Base)
-		require.EqualValues(t, 101, out.Segment)
+		r.log.release(-1)
+		for i, ack := range []<-chan outcome{lost, behind} {
+			out := <-ack
+			require.NoError(t, out.err)
+			require.EqualValues(t, 1+i, out.Base)
+			require.EqualValues(t, 101, out.Segment)
+		}
 		require.EqualValues(t, 1, r.log.segments[1].info.SealedEnd)
 	})
 }
