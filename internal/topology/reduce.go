@@ -10,6 +10,7 @@ import (
 // Event is one thing that a node has learnt: exactly one of the fields is set.
 type Event struct {
 	Seen     *Seen
+	Listed   *Listed
 	Moved    *Moved
 	Standing *StandingChange
 	Usage    *Usage
@@ -27,6 +28,21 @@ type Seen struct {
 	Labels   map[string]string
 	Version  string
 	Admitted bool
+}
+
+// Listed is a node as the root shard's table has it. Of one that the failure detector knows as well, only the standing
+// counts: what a node says of itself is newer.
+type Listed struct {
+	ID       base.NodeID
+	Disk     base.DiskID
+	Boot     uint64
+	Instance base.UUID
+	Address  string
+	Rack     string
+	Labels   map[string]string
+	Version  string
+	Standing Standing
+	Gone     bool // the failure detector has had time to meet it, and has not: as good as dead
 }
 
 // Moved is the failure detector's word on one start of a node.
@@ -59,6 +75,8 @@ type Usage struct {
 // word on the same start) changes nothing, so the order in which rumours arrive does not matter for where they end.
 func Reduce(v View, e Event) View {
 	switch {
+	case e.Listed != nil:
+		return v.listed(e.Listed)
 	case e.Seen != nil:
 		return v.seen(e.Seen)
 	case e.Moved != nil:
@@ -75,6 +93,35 @@ func Reduce(v View, e Event) View {
 	return v
 }
 
+// Build folds many events into a view of their own, which takes a fraction of the time that Reduce would. version is the
+// one of the result.
+func Build(version uint64, events []Event) View {
+	v := View{building: true}
+	for i := range events {
+		v = Reduce(v, events[i])
+	}
+	v.building, v.Version = false, version
+	return v
+}
+
+func (v View) insert(i int, n Node) View {
+	if !v.building {
+		v.Nodes = slices.Clone(v.Nodes)
+	}
+	v.Nodes = slices.Insert(v.Nodes, i, n)
+	v.Version++
+	return v
+}
+
+// Equal compares what two views say of the nodes.
+func (v View) Equal(o View) bool {
+	return slices.EqualFunc(v.Nodes, o.Nodes, func(a, b Node) bool {
+		return a.same(&b) && a.ID == b.ID && a.Boot == b.Boot && a.Rename == b.Rename && a.Liveness == b.Liveness &&
+			a.Standing == b.Standing && a.Slow == b.Slow && a.Full == b.Full && a.DiskFree == b.DiskFree &&
+			a.DiskTotal == b.DiskTotal && a.Segments == b.Segments && a.Leading == b.Leading && a.BytesInSec == b.BytesInSec
+	})
+}
+
 func (v View) seen(s *Seen) View {
 	next := Node{
 		ID: s.ID, Disk: s.Disk, Boot: s.Boot, Rename: s.Rename, Instance: s.Instance, Address: s.Address, Rack: s.Rack,
@@ -82,9 +129,7 @@ func (v View) seen(s *Seen) View {
 	}
 	i, known := v.search(s.ID)
 	if !known {
-		v.Nodes = slices.Insert(slices.Clone(v.Nodes), i, next)
-		v.Version++
-		return v
+		return v.insert(i, next)
 	}
 	return v.change(s.ID, func(n *Node) bool {
 		if s.Boot < n.Boot || s.Boot == n.Boot && (s.Rename < n.Rename || s.Rename == n.Rename && n.same(&next)) {
@@ -100,6 +145,25 @@ func (v View) seen(s *Seen) View {
 		}
 		*n = next
 		return true
+	})
+}
+
+func (v View) listed(l *Listed) View {
+	next := Node{
+		ID: l.ID, Disk: l.Disk, Boot: l.Boot, Instance: l.Instance, Address: l.Address, Rack: l.Rack,
+		Labels: maps.Clone(l.Labels), Version: l.Version, Admitted: true, Standing: l.Standing,
+	}
+	if l.Gone {
+		next.Liveness = Dead
+	}
+	i, known := v.search(l.ID)
+	if !known {
+		return v.insert(i, next)
+	}
+	return v.change(l.ID, func(n *Node) bool {
+		changed := n.Standing != l.Standing
+		n.Standing = l.Standing
+		return changed
 	})
 }
 
@@ -141,7 +205,9 @@ func (v View) change(id base.NodeID, f func(*Node) bool) View {
 	if !f(&n) {
 		return v
 	}
-	v.Nodes = slices.Clone(v.Nodes)
+	if !v.building {
+		v.Nodes = slices.Clone(v.Nodes)
+	}
 	v.Nodes[i] = n
 	v.Version++
 	return v

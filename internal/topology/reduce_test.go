@@ -107,3 +107,44 @@ func TestReduceIsAFunctionAndKeepsOrder(t *testing.T) {
 		}
 	})
 }
+
+// What the root shard lists is there before anybody was met, is as good as dead when nobody ever is, and adds nothing
+// but the standing to what a node says of itself.
+func TestListed(t *testing.T) {
+	listed := Event{Listed: &Listed{ID: "n2", Boot: 4, Address: "old:1", Standing: Draining, Labels: map[string]string{"disk": "ssd"}}}
+	v := Reduce(View{}, listed)
+	n, _ := v.Node("n2")
+	require.Equal(t, Unknown, n.Liveness)
+	require.True(t, n.Admitted)
+	require.NotEmpty(t, n.Unfit())
+
+	v = Reduce(v, Event{Seen: &Seen{ID: "n2", Boot: 5, Address: "new:1"}})
+	n, _ = v.Node("n2")
+	require.Equal(t, Node{ID: "n2", Boot: 5, Address: "new:1", Liveness: Alive, Standing: Draining}, n)
+	require.Equal(t, v, Reduce(v, listed))
+
+	listed.Listed.ID, listed.Listed.Gone = "n3", true
+	n, _ = Reduce(v, listed).Node("n3")
+	require.Equal(t, Dead, n.Liveness)
+}
+
+func TestBuildIsManyReduces(t *testing.T) {
+	var events []Event
+	for i, id := range []base.NodeID{"n3", "n1", "n2", "n1"} {
+		events = append(events,
+			Event{Listed: &Listed{ID: id, Boot: 1}},
+			Event{Seen: &Seen{ID: id, Boot: uint64(i), Labels: map[string]string{"i": "x"}}},
+			Event{Standing: &StandingChange{ID: id, Standing: Draining}},
+			Event{Usage: &Usage{ID: id, Boot: uint64(i), DiskFree: int64(i)}})
+	}
+	var one View
+	for _, e := range events {
+		one = Reduce(one, e)
+	}
+	all := Build(one.Version, events)
+	require.Equal(t, one, all)
+	require.True(t, all.Equal(one))
+	changed := Reduce(all, Event{Moved: &Moved{ID: "n2", Boot: 2, Liveness: Dead}})
+	require.False(t, all.Equal(changed), "and what was built does not change any more")
+	require.Equal(t, one, all)
+}

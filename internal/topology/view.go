@@ -11,9 +11,11 @@ import (
 // Liveness is what the failure detector says of a node.
 type Liveness uint8
 
-// The states, in the order in which a rumour about the same start wins over another.
+// The states, in the order in which a rumour about the same start wins over another. Unknown is a node that the root
+// shard lists and that nobody here has met since this process started.
 const (
-	Alive Liveness = iota + 1
+	Unknown Liveness = iota
+	Alive
 	Suspect
 	Dead
 	Left
@@ -22,6 +24,8 @@ const (
 // String prints alive, suspect, dead or left.
 func (l Liveness) String() string {
 	switch l {
+	case Unknown:
+		return "unknown"
 	case Alive:
 		return "alive"
 	case Suspect:
@@ -122,6 +126,8 @@ func (n *Node) Label(name string) string {
 type View struct {
 	Version uint64 // counts the changes this process has seen
 	Nodes   []Node // by id; read only
+
+	building bool // Nodes is nobody else's yet
 }
 
 // Node finds a node by id.
