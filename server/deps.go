@@ -33,8 +33,9 @@ type Deps struct {
 	// Interfaces lists the machine's addresses, for when neither host nor advertise_host says what to tell others.
 	Interfaces func() ([]net.Addr, error)
 
-	Rand    io.Reader
-	Version string // of the binary, told to clients
+	ClusterKey []byte // encrypts the gossip: 16, 24 or 32 bytes; nil = it is not encrypted
+	Rand       io.Reader
+	Version    string // of the binary, told to clients
 }
 
 func (d *Deps) ensureDefaults() {

@@ -169,12 +169,8 @@ func (s *Server) makeGossipNetwork(streams net.Listener) error {
 
 // startMembership joins the gossip, as a node that is not admitted yet, and begins to keep the view.
 func (s *Server) startMembership(ctx context.Context) error {
-	key, err := s.clusterKey()
-	if err != nil {
-		return err
-	}
 	agent, err := gossip.New(gossip.Options{
-		Cluster: s.clusterID(), Network: s.gossipNet, Seeds: s.cfg.JoinSeedNodes, Known: s.members.known(), SecretKey: key,
+		Cluster: s.clusterID(), Network: s.gossipNet, Seeds: s.cfg.JoinSeedNodes, Known: s.members.known(), SecretKey: s.deps.ClusterKey,
 		Lookup: s.deps.Lookup, Logger: s.deps.Logger, OnFatal: s.stop,
 		Self: gossip.Self{
 			Node: s.id.Node, Boot: s.id.Boot, Instance: s.instance, StartedMs: s.started.UnixMilli(), Disk: s.id.Disk,

@@ -43,6 +43,9 @@ func (a *app) configCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if _, err := clusterKey(cfg.ClusterKeyFile); err != nil {
+				return err
+			}
 			for _, w := range config.UnknownEnv(a.env) {
 				fmt.Fprintln(a.stderr, "warning:", w)
 			}

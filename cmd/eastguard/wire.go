@@ -12,5 +12,9 @@ import (
 
 // newBroker makes the real broker, on the machine's own disk, network and randomness.
 func newBroker(cfg config.Config, log *slog.Logger) (broker, error) {
-	return server.New(cfg, server.Deps{FS: vfs.OS, Logger: log, Listen: net.Listen, Rand: rand.Reader, Version: release})
+	key, err := clusterKey(cfg.ClusterKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	return server.New(cfg, server.Deps{FS: vfs.OS, Logger: log, Listen: net.Listen, ClusterKey: key, Rand: rand.Reader, Version: release})
 }

@@ -28,6 +28,7 @@ type Config struct {
 	JoinSeedNodes   []string `koanf:"join_seed_nodes"`
 	Bootstrap       *bool    `koanf:"bootstrap"` // nil = decide as DESIGN says: true with no seeds and an empty directory
 	BootstrapExpect int      `koanf:"bootstrap_expect"`
+	ClusterKeyFile  string   `koanf:"cluster_key_file"` // "" = membership is not encrypted
 	Shards          int      `koanf:"shards"`
 	ShardVoters     int      `koanf:"shard_voters"`
 
