@@ -11,8 +11,6 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
-	"github.com/eastguard/eastguard/internal/sim/history"
-	"github.com/eastguard/eastguard/sdk"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,20 +20,6 @@ func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// makeTopics makes n topics, spread over the shards, and fails when one cannot be made.
-func (c *Cluster) makeTopics(admin *sdk.Admin, prefix string, n int) []string {
-	c.T.Helper()
-	var names []string
-	for i := range n {
-		op := c.Asked.Do(within(c.T, 10*time.Second), admin, history.Op{Client: 9, Topic: fmt.Sprintf("%s-%d", prefix, i), Kind: history.Create, Value: "made"})
-		if op.Answer != history.Done {
-			c.Fatalf("%s", op)
-		}
-		names = append(names, op.Topic)
-	}
-	return names
 }
 
 // topicIn finds a name whose topic lies in a shard.

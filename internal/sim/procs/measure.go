@@ -49,6 +49,27 @@ func (w watcher) leads() (int, error) {
 	return d.Status.ShardLeaders, err
 }
 
+// Busiest is the node that leads most shards.
+func (c *Cluster) Busiest() (*Node, error) {
+	all, closeAll, err := c.watchers(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll()
+	var busiest *Node
+	most := -1
+	for _, w := range all {
+		n, err := w.leads()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", w.node.Name, err)
+		}
+		if n > most {
+			busiest, most = w.node, n
+		}
+	}
+	return busiest, nil
+}
+
 // believes is what a node believes of another's life.
 func (w watcher) believes(other string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), ask)

@@ -68,7 +68,10 @@ func (t *clusterTimes) measure(c *procs.Cluster) error {
 		return err
 	}
 
-	victim := c.Nodes[rand.IntN(len(c.Nodes))]
+	victim, err := c.Busiest()
+	if err != nil {
+		return err
+	}
 	end, err := c.Takeover(victim, victim.Kill, patience)
 	if err != nil {
 		return err
@@ -85,7 +88,9 @@ func (t *clusterTimes) measure(c *procs.Cluster) error {
 		return err
 	}
 
-	victim = c.Nodes[rand.IntN(len(c.Nodes))]
+	if victim, err = c.Busiest(); err != nil {
+		return err
+	}
 	if end, err = c.Takeover(victim, func() error { return victim.Signal(syscall.SIGSTOP) }, patience); err != nil {
 		return err
 	}
