@@ -98,7 +98,8 @@ func (l *letters) file(e *meta.Event) {
 		put(&l.touched, e.Topic, true)
 	case meta.EventTopicDeleted:
 		put(&l.deletes, e.Topic, true)
-	case meta.EventTopicGone, meta.EventProducerOpened, meta.EventClusterCreated, meta.EventNodeRegistered, meta.EventNodeRefused, meta.EventNodeState:
+	case meta.EventTopicGone, meta.EventProducerOpened, meta.EventClusterCreated, meta.EventNodeRegistered, meta.EventNodeRefused, meta.EventNodeState,
+		meta.EventShardRecovered:
 	}
 }
 
