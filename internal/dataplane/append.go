@@ -180,11 +180,15 @@ func verdictError(v rangestate.Verdict, h header.Header) error {
 	return base.Errorf(base.CodeUnknownProducer, opAppend, "the range does not know producer %d and its sequence does not begin at 0", h.ProducerID)
 }
 
-// onDurable is this disk's own ack, or its refusal: then the segment has a hole and takes no more. It ends below the
-// hole, and what lies above goes on in the successor, or from its producer to where that is.
+// onDurable is this disk's own ack, or its refusal: then the segment has a hole, takes no more and ends below it. What
+// was never written, for want of space, goes on in the successor, or from its producer to where that is; of what a failed
+// disk may have, nobody can say more than that.
 func (a *actor) onDurable(b *batch, end int64, err error, now time.Time) {
 	a.plane.finished()
 	l := b.lead
+	if err != nil && !errors.Is(err, base.CodeDiskFull) {
+		b.answer(AppendResult{}, base.Wrap(base.CodeInternal, opAppend, err).WithOutcome(base.Unknown))
+	}
 	if l != a.lead {
 		return // sealed meanwhile: what became of the batch was decided with the committed end
 	}
