@@ -53,7 +53,7 @@ type group struct {
 func newGroup(h *Host, entry hosted) (*group, error) {
 	id := entry.Shard
 	g := &group{
-		host: h, id: id, hosted: entry, serverID: raft.ServerID(h.o.Meta.String()),
+		seating: seating{began: time.Now()}, host: h, id: id, hosted: entry, serverID: raft.ServerID(h.o.Meta.String()),
 		notify: make(chan bool, 1), changed: make(chan struct{}, 1),
 		gate: newGate(), stopped: make(chan struct{}),
 	}

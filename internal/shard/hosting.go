@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/planner"
 	"github.com/eastguard/eastguard/internal/vfs"
 )
 
@@ -22,6 +24,7 @@ func (h *Host) order(ctx context.Context, kind peer.Kind, g *group, node base.No
 	m := h.current()
 	_, err := h.o.Peers.CallGroup(ctx, node, kind, groupNumber(g.id), encode(&hostMessage{
 		Cluster: m.Cluster, Shards: m.Shards, Shard: g.id, Server: server, Generation: g.hosted.Generation, Index: index,
+		Growth: len(g.voters()) < len(planner.Intended(h.o.Ring(), g.id, h.o.Voters)),
 	}))
 	return err
 }
@@ -54,10 +57,38 @@ func (h *Host) meant(o hostMessage) error {
 // generation. What it voted is kept.
 func (h *Host) onHost(ctx context.Context, r *peer.Request) ([]byte, error) {
 	o, err := h.understand(r)
+	if err == nil {
+		err = h.roomFor(o)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return nil, h.host(ctx, hosted{Shard: o.Shard, Generation: o.Generation, Index: o.Index})
+}
+
+// seatSettles is for how long at most a replica that was begun counts as on its way.
+const seatSettles = time.Minute
+
+// roomFor turns an order away while as many replicas as may come at once are on their way here. The leaders of shards
+// count what they send themselves, but not what others do. The order is repeated.
+func (h *Host) roomFor(o hostMessage) error {
+	limit := planner.SeatsMoving
+	if o.Growth {
+		limit = planner.SeatsGrowing
+	}
+	coming := 0
+	for _, g := range h.all() {
+		if g.id == o.Shard {
+			return nil
+		}
+		if g.up.Load() && !g.votes() && time.Since(g.began) < seatSettles {
+			coming++
+		}
+	}
+	if coming >= limit {
+		return base.Errorf(base.CodeBusy, "host shard", "%d replicas are on their way to node %s", coming, h.o.Node)
+	}
+	return nil
 }
 
 func (h *Host) host(ctx context.Context, want hosted) error {

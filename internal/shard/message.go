@@ -163,8 +163,9 @@ type hostMessage struct {
 	Shard      base.ShardID   `cbor:"2,keyasint"`
 	Server     base.UUID      `cbor:"3,keyasint"` // of the replica
 	Generation uint64         `cbor:"4,keyasint,omitempty"`
-	Index      uint64         `cbor:"5,keyasint"` // of the configuration that lists the server, or no longer does
-	Shards     int            `cbor:"6,keyasint"` // of the cluster
+	Index      uint64         `cbor:"5,keyasint"`           // of the configuration that lists the server, or no longer does
+	Shards     int            `cbor:"6,keyasint"`           // of the cluster
+	Growth     bool           `cbor:"7,keyasint,omitempty"` // the shard lacks voters: more of those may come at once
 }
 
 // encodeEntries writes entries as the log does, as many as fit into limit bytes, one at least, and says how many.

@@ -28,6 +28,7 @@ const (
 // seating is what a group needs while it leads: who follows, what is done about its members, whether its leadership
 // moves.
 type seating struct {
+	began    time.Time // when the replica was made
 	progress progress
 	hold     hold
 	seatStep atomic.Pointer[planner.SeatStep] // the last one
