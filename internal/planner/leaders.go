@@ -144,7 +144,8 @@ const (
 	LeaderSettled  = 10 * time.Second // the other has been the better leader for so long
 	LeaderStart    = 5 * time.Second  // the same, when this node has just started, as all may have
 	LeaderPause    = 2 * time.Second  // between two transfers of one node
-	LeaderReturned = 5 * time.Minute  // a shard that came back is not given to the same node again before
+	LeaderReturned = 5 * time.Minute  // a shard that came back at once is not given to the same node again before
+	leaderAtOnce   = time.Minute      // what comes back later has its own reasons
 	leaderStarting = time.Minute      // for so long a node has just started
 )
 
@@ -166,6 +167,7 @@ type Handovers struct {
 type preference struct {
 	node base.NodeID
 	at   time.Time
+	back bool // what was given has come back at once
 }
 
 // Next chooses at most one shard to give away now. started is when this node did; the shards are those led here, in
@@ -181,14 +183,13 @@ func (h *Handovers) Next(now, started time.Time, led []LedShard) (LedShard, bool
 		if l.Preferred == "" || !l.Ready {
 			continue // and the time begins anew
 		}
+		h.bounced(now, l)
 		p, known := h.since[l.Shard]
 		if !known || p.node != l.Preferred {
 			p = preference{node: l.Preferred, at: now}
 		}
 		since[l.Shard] = p
-		given := h.given[l.Shard]
-		if now.Sub(p.at) >= settled && (given.node != l.Preferred || now.Sub(given.at) >= LeaderReturned) &&
-			(best < 0 || p.at.Before(since[led[best].Shard].at)) {
+		if now.Sub(p.at) >= settled && !h.bounced(now, l) && (best < 0 || p.at.Before(since[led[best].Shard].at)) {
 			best = i
 		}
 	}
@@ -203,3 +204,24 @@ func (h *Handovers) Next(now, started time.Time, led []LedShard) (LedShard, bool
 	delete(h.since, led[best].Shard)
 	return led[best], true
 }
+
+// bounced reports whether the preferred node had the shard and gave it back at once, not long ago: it sees things
+// differently.
+func (h *Handovers) bounced(now time.Time, l LedShard) bool {
+	given, ever := h.given[l.Shard]
+	if !ever || given.node != l.Preferred {
+		return false
+	}
+	if !given.back {
+		if now.Sub(given.at) >= leaderAtOnce {
+			delete(h.given, l.Shard)
+			return false
+		}
+		given.back = true
+		h.given[l.Shard] = given
+	}
+	return now.Sub(given.at) < LeaderReturned
+}
+
+// Failed says that a shard was not given away after all.
+func (h *Handovers) Failed(shard base.ShardID) { delete(h.given, shard) }

@@ -158,6 +158,9 @@ func TestHandovers(t *testing.T) {
 	require.Equal(t, "", at(15*time.Second, led(1)), "it came back")
 	require.Equal(t, "", at(30*time.Second, led(1)))
 	require.Equal(t, "1 to n2", at(10*time.Second+LeaderReturned, led(1)))
+	require.Equal(t, "", at(20*time.Second+LeaderReturned, nil), "it keeps it")
+	require.Equal(t, "", at(120*time.Second+LeaderReturned, led(1)), "until it dies, much later")
+	require.Equal(t, "1 to n2", at(130*time.Second+LeaderReturned, led(1)))
 
 	// Who was not ready for a moment waits again.
 	require.Equal(t, "", at(20*time.Minute, led(3)))
@@ -172,4 +175,15 @@ func TestHandovers(t *testing.T) {
 	require.False(t, ok)
 	_, ok = h.Next(start.Add(LeaderStart), start, led(1))
 	require.True(t, ok)
+}
+
+func BenchmarkLeaders(b *testing.B) {
+	for _, size := range []struct{ shards, nodes int }{{32, 3}, {128, 10}, {1000, 100}} {
+		shards := ringVoters(size.shards, size.nodes)
+		b.Run(fmt.Sprintf("%d shards of %d nodes", size.shards, size.nodes), func(b *testing.B) {
+			for b.Loop() {
+				Leaders(shards, everybody)
+			}
+		})
+	}
 }

@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,45 @@ type balancer struct {
 	started time.Time
 	memory  planner.Handovers
 	loop    sync.WaitGroup
+
+	mu   sync.Mutex
+	last preference
+}
+
+// preference is who should lead each shard of the cluster, and what that was made of.
+type preference struct {
+	ring    uint64
+	shards  int
+	fit     []base.NodeID // that can lead, by name
+	leaders map[base.ShardID]base.NodeID
+}
+
+// preferred is who should lead each shard, by the ring and the nodes that can; without one of them, if it is named. The
+// map is read only.
+func (b *balancer) preferred(without base.NodeID) map[base.ShardID]base.NodeID {
+	r, view := b.host.o.Ring(), b.host.o.View()
+	p := preference{ring: r.Hash(), shards: b.host.Shards()}
+	for _, m := range r.Members() {
+		if m.Node != without && canLead(view, m.Node) {
+			p.fit = append(p.fit, m.Node)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p.ring == b.last.ring && p.shards == b.last.shards && slices.Equal(p.fit, b.last.fit) {
+		return b.last.leaders
+	}
+	shards := make([]planner.ShardVoters, p.shards)
+	for i := range shards {
+		id := base.ShardID{Root: uint16(i)}
+		shards[i] = planner.ShardVoters{Shard: id, Voters: planner.Intended(r, id, b.host.o.Voters)}
+	}
+	p.leaders = planner.Leaders(shards, func(node base.NodeID) bool {
+		_, can := slices.BinarySearch(p.fit, node)
+		return can
+	})
+	b.last = p
+	return p.leaders
 }
 
 func (b *balancer) start(ctx context.Context) {
@@ -63,7 +103,7 @@ func (h *Host) misplacedLeaders() []planner.LedShard {
 			continue
 		}
 		if preferred == nil {
-			preferred = h.preferredLeaders("")
+			preferred = h.stewards.leaders.preferred("")
 		}
 		to := preferred[g.id]
 		if to == "" || to == h.o.Node {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/peer"
-	"github.com/eastguard/eastguard/internal/planner"
 )
 
 // How long the steps of a transfer may take.
@@ -124,7 +123,7 @@ func (h *Host) HandOver(ctx context.Context) error {
 	h.stewards.leaving.Store(true)
 	ctx, cancel := context.WithTimeoutCause(ctx, handOverLimit, base.Errorf(base.CodeTimeout, "hand over", "%s have passed", handOverLimit))
 	defer cancel()
-	preferred := h.preferredLeaders(h.o.Node)
+	preferred := h.stewards.leaders.preferred(h.o.Node)
 	return each(h.all(), func(g *group) error { return g.handOver(ctx, preferred[g.id]) })
 }
 
@@ -194,20 +193,6 @@ func (g *group) successor(term uint64, preferred base.NodeID, except map[base.No
 		}
 	}
 	return best, ok
-}
-
-// preferredLeaders is who should lead each shard of the cluster, by the ring and the nodes that can lead; without one
-// of them, if it is named.
-func (h *Host) preferredLeaders(without base.NodeID) map[base.ShardID]base.NodeID {
-	r, view := h.o.Ring(), h.o.View()
-	shards := make([]planner.ShardVoters, h.Shards())
-	for i := range shards {
-		id := base.ShardID{Root: uint16(i)}
-		shards[i] = planner.ShardVoters{Shard: id, Voters: planner.Intended(r, id, h.o.Voters)}
-	}
-	return planner.Leaders(shards, func(node base.NodeID) bool {
-		return node != without && canLead(view, node)
-	})
 }
 
 // hold keeps new proposals of a group waiting while its leadership moves.
