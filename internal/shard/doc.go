@@ -9,6 +9,12 @@
 // one batch. The batch, and those of other groups at that moment, become one commit of the shared log: one fsync. Once
 // committed, fsm applies it to the meta.State, answers the callers, and tells OnApply which topics changed.
 //
+// Members and leaders: a reconciler takes each group led here, step by step, to the members that the ring names
+// (reconcile.go; which step is next says planner.Seats), a balancer gives leaderships to the nodes that should have them
+// (balance.go; planner.Leaders), and both leave the others to do the same. A transfer (transfer.go) is our own: the
+// proposals wait, the target catches up, and is told to stand for election. A shard that lost its quorum for good is
+// rebuilt from the newest log found, under a new generation (recover.go, rebuild.go; the steps are in FORMAT.md).
+//
 // What is not obvious:
 //
 //   - A fresh read (View) asks raft to verify its leadership, it relies on no lease. A leader serves nothing before a
@@ -19,4 +25,8 @@
 //     nothing. A snapshot that the log does not reach is an error at start, never a silent gap.
 //   - A group that is rarely written would pin the oldest file of the log: its tail is copied forward instead.
 //   - A single voter does not wait for an election timeout: it is told TimeoutNow as soon as it has started.
+//   - What a follower holds is noted where its answers arrive (progress.go), since raft tells nobody. It counts for one
+//     term, and an answer for three seconds.
+//   - A configuration names a node once, so a lost meta directory is removed before the new one of its node is added.
+//   - No belief about who is dead adds or removes a member: only the root's table does, by way of the ring.
 package shard
