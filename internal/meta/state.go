@@ -176,19 +176,29 @@ func (s *State) TopicByName(name string) *Topic { return s.names[name] }
 // All iterates over the topics, in no order.
 func (s *State) All() iter.Seq[*Topic] { return maps.Values(s.topics) }
 
-// List returns up to limit topics whose names sort after after, by name, and whether there are more.
+// List returns up to limit topics whose names sort after after, by name, and whether there are more. It looks at every
+// name, but sorts only a few more than it returns; no limit means all.
 func (s *State) List(after string, limit int, keep func(*Topic) bool) (page []*Topic, more bool) {
+	byName := func(a, b *Topic) int { return strings.Compare(a.Name, b.Name) }
+	last := "" // of the page so far, once it is full: what sorts behind it is not on it
 	for name, t := range s.names {
-		if name > after && (keep == nil || keep(t)) {
-			page = append(page, t)
+		if name <= after || more && name > last || keep != nil && !keep(t) {
+			continue
+		}
+		if page = append(page, t); limit > 0 && len(page) >= 2*limit+listSlack {
+			slices.SortFunc(page, byName)
+			page, more, last = page[:limit], true, page[limit-1].Name
 		}
 	}
-	slices.SortFunc(page, func(a, b *Topic) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(page, byName)
 	if limit > 0 && len(page) > limit {
 		return page[:limit], true
 	}
-	return page, false
+	return page, more
 }
+
+// listSlack keeps small pages from being sorted again and again.
+const listSlack = 64
 
 // Tombstone finds a deleted topic that waits for confirmations, or returns nil.
 func (s *State) Tombstone(id base.TopicID) *Tombstone { return s.tombs[id] }
