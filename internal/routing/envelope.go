@@ -64,14 +64,20 @@ func decode(b []byte, m any) error {
 	return nil
 }
 
-// budget is what is left of a deadline, as an envelope says it.
+// budget is what is left of a deadline, as an envelope says it: a little less, so that what the leader has to say when
+// the time is up arrives before ours is.
 func budget(ctx context.Context) uint32 {
 	deadline, has := ctx.Deadline()
 	if !has {
 		return uint32(defaultBudget.Milliseconds())
 	}
-	return uint32(max(time.Until(deadline), time.Millisecond).Milliseconds())
+	left := time.Until(deadline)
+	left -= min(left/20, wayBack)
+	return uint32(max(left, time.Millisecond).Milliseconds())
 }
+
+// wayBack is the most that is kept for the answer's way.
+const wayBack = 250 * time.Millisecond
 
 // defaultBudget is the time of a request that came without a deadline, and most is what a peer may ask for.
 const (

@@ -264,3 +264,21 @@ func TestShardsDoNotWaitForEachOther(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// What the leader has to say when the time is up arrives in time.
+func TestTheLeadersTimeoutArrives(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		c := newCluster(t, "n1", "n2")
+		c.lead("n2", 3)
+		c.believe("n2", 3, "n1", "n2")
+		c.nodes["n2"].r.o.Prepare = func(kind wire.Kind, message []byte, shard base.ShardID) (Request, error) {
+			return Request{Kind: kind, Shard: shard, Changes: true, Serve: func(ctx context.Context) ([]byte, error) {
+				<-ctx.Done()
+				return nil, base.Errorf(base.CodeTimeout, "serve", "made, but not open yet").WithOutcome(base.Applied)
+			}}, nil
+		}
+		_, err := c.ask("n1", wire.KindCreateTopic, "make")
+		require.ErrorContains(t, err, "made, but not open yet")
+		require.Equal(t, base.Applied, base.OutcomeOf(err))
+	})
+}
