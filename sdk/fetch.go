@@ -160,7 +160,7 @@ func (cur *cursor) applyLocked(r *wire.FetchRangeResult, data []byte, now time.T
 	case len(data) == 0 && r.State == wire.FetchNext:
 		// The range goes on in another segment, which this broker does not hold.
 		cur.commit = max(cur.commit, r.Commit)
-		cur.retryLocked(requestBackoff, nil, true, now)
+		cur.retryLocked(requestBackoff, &base.Error{Code: base.CodeNotReplica, Op: "fetch", Node: cur.broker.node()}, true, now)
 		return
 	case len(data) == 0 && r.State == wire.FetchActive && r.Commit < cur.commit:
 		// "Nothing more", says a replica that knows less than another has proved. Believing it would move the end

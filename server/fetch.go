@@ -130,7 +130,7 @@ func (f *fetch) readRange(q *wire.FetchRange, a *answer, budget int) wire.FetchR
 		if got.Sealed {
 			result.State, result.End = wire.FetchNext, got.End
 		}
-		if !moved && got.Sealed && !f.s.plane.LedHere(ref) {
+		if !moved && got.Sealed && !f.s.plane.ComesHere(ref, got.End) {
 			a.news = true // the range goes on elsewhere: there is nothing here to wait for
 		}
 		if !moved || !got.Sealed && got.Next >= got.Commit {

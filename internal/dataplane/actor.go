@@ -52,6 +52,7 @@ type actor struct {
 	due      atomic.Int64 // ms of the plane's life at which a sweep has something to do here, 0 = never
 	earliest atomic.Int64 // of the range, as committed, as far as was told
 	leads    atomic.Bool  // the range's active segment is led here, is being opened here, or was led here before a restart
+	base     atomic.Int64 // of that segment
 }
 
 // lead is one segment being led.
@@ -141,6 +142,7 @@ func (a *actor) become(next phase) {
 		a.plane.leads.Add(-1)
 	}
 	a.phase = next
+	a.base.Store(a.current.Base)
 	a.leads.Store(next == opening || next == leading || next == interrupted)
 }
 

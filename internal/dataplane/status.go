@@ -41,6 +41,13 @@ func (p *Plane) LedHere(ref base.RangeRef) bool {
 	return a != nil && a.leads.Load()
 }
 
+// ComesHere reports whether the range's records from an offset on are taken here, or may be once the segment that ends
+// there has been sealed.
+func (p *Plane) ComesHere(ref base.RangeRef, offset int64) bool {
+	a := p.find(ref)
+	return a != nil && a.leads.Load() && a.base.Load() <= offset
+}
+
 // Earliest is the range's earliest offset as committed, as far as this node has been told; false when it was told nothing.
 func (p *Plane) Earliest(ref base.RangeRef) (int64, bool) {
 	a := p.find(ref)

@@ -1,0 +1,251 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/config"
+	"github.com/eastguard/eastguard/sdk"
+)
+
+// Data on several nodes: one copy of each segment, wherever that was put.
+
+// fleet is three machines and a client.
+type fleet struct {
+	t        *testing.T
+	machines []*machine
+	client   *sdk.Client
+}
+
+func newCluster(t *testing.T) *fleet {
+	machines := three(t, func(_ int, c *config.Config) { c.BootstrapExpect = 3 })
+	together(machines, (*machine).start)
+	formed(t, machines)
+	c := &fleet{t: t, machines: machines}
+	c.client = c.connect()
+	return c
+}
+
+// connect makes a client of all machines.
+func (c *fleet) connect() *sdk.Client {
+	c.t.Helper()
+	var seeds []string
+	for _, m := range c.machines {
+		if m.srv != nil {
+			seeds = append(seeds, m.srv.Addr())
+		}
+	}
+	client, err := sdk.NewClient(sdk.WithSeeds(seeds...))
+	require.NoError(c.t, err)
+	c.t.Cleanup(func() { require.NoError(c.t, client.Close()) })
+	return client
+}
+
+func (c *fleet) within(d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(c.t.Context(), d)
+	c.t.Cleanup(cancel)
+	return ctx
+}
+
+func (c *fleet) create(name string, ranges int, config sdk.TopicConfig) {
+	c.t.Helper()
+	_, err := c.client.Admin().CreateTopic(c.within(30*time.Second), sdk.CreateTopic{Name: name, Config: config, Ranges: ranges})
+	require.NoError(c.t, err)
+}
+
+func (c *fleet) describe(name string) sdk.TopicDetail {
+	c.t.Helper()
+	d, err := c.client.Admin().DescribeTopic(c.within(20*time.Second), name)
+	require.NoError(c.t, err)
+	return d
+}
+
+// load produces records of a few keys until it is stopped, and remembers what was acked.
+type load struct {
+	t        *testing.T
+	producer *sdk.Producer
+	stop     chan struct{}
+	done     sync.WaitGroup
+
+	mu      sync.Mutex
+	acked   map[sdk.Position]string
+	unknown map[string]bool
+	sent    int
+}
+
+const loadKeys = 8
+
+func (c *fleet) load(topic string, body int) *load {
+	p, err := c.client.NewProducer(topic, sdk.WithDeliveryTimeout(60*time.Second))
+	require.NoError(c.t, err)
+	l := &load{t: c.t, producer: p, stop: make(chan struct{}), acked: make(map[sdk.Position]string), unknown: make(map[string]bool)}
+	for key := range loadKeys {
+		l.done.Go(func() { l.send(fmt.Sprintf("k%d", key), body) })
+	}
+	return l
+}
+
+func (l *load) send(key string, body int) {
+	for i := 0; ; i++ {
+		select {
+		case <-l.stop:
+			return
+		default:
+		}
+		value := fmt.Sprintf("%s %d %s", key, i, strings.Repeat("x", body))
+		ack, err := l.producer.Send(context.Background(), sdk.Record{Key: []byte(key), Value: []byte(value)})
+		l.mu.Lock()
+		l.sent++
+		switch {
+		case err == nil:
+			if other, taken := l.acked[ack.Position]; taken {
+				l.t.Errorf("%s was acked for %.20s and %.20s", ack.Position, other, value)
+			}
+			l.acked[ack.Position] = value
+		case sdk.OutcomeOf(err) == sdk.OutcomeUnknown:
+			l.unknown[value] = true
+		default:
+			l.t.Errorf("%.20s: %v", value, err)
+		}
+		l.mu.Unlock()
+	}
+}
+
+func (l *load) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.acked)
+}
+
+// reach waits until so many more records have been acked.
+func (l *load) reach(more int) {
+	l.t.Helper()
+	from := l.count()
+	require.Eventually(l.t, func() bool { return l.count() >= from+more }, 60*time.Second, 5*time.Millisecond, "%d of %d more were acked", l.count()-from, more)
+}
+
+func (l *load) finish() {
+	l.t.Helper()
+	close(l.stop)
+	l.done.Wait()
+	require.NoError(l.t, l.producer.Close(context.Background()))
+}
+
+// check reads the topic from its beginning to its end: every acked record where its ack said, each once, in the order of
+// its key, and nothing else but what may be there.
+func (l *load) check(c *fleet, topic string) {
+	l.t.Helper()
+	consumer, err := c.client.NewConsumer(sdk.WithTopics(topic), sdk.WithStart(sdk.Earliest()), sdk.WithStop(sdk.StopAtEnd()))
+	require.NoError(l.t, err)
+	defer func() { require.NoError(l.t, consumer.Close()) }()
+	seen, last := make(map[string]bool), make(map[string]int)
+	ctx := c.within(20 * time.Second)
+	for {
+		messages, err := consumer.Poll(ctx)
+		for _, m := range messages {
+			value := string(m.Value)
+			at := sdk.Position{Topic: topic, Range: m.Range, Offset: m.Offset}
+			want, acked := l.acked[at]
+			require.True(l.t, !acked || want == value, "%s holds %.20s instead of %.20s", at, value, want)
+			require.True(l.t, acked || l.unknown[value], "%s holds %.20s, which nobody was told of", at, value)
+			require.False(l.t, seen[value], "%.20s is there twice", value)
+			seen[value] = true
+			var key string
+			var i int
+			_, err := fmt.Sscanf(value, "%s %d", &key, &i)
+			require.NoError(l.t, err)
+			require.True(l.t, last[key] <= i, "%s: %d after %d", key, i, last[key])
+			last[key] = i
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			l.explain(c, topic, consumer)
+		}
+		require.NoError(l.t, err, "%d of %d read", len(seen), len(l.acked))
+	}
+	for at, value := range l.acked {
+		require.True(l.t, seen[value], "%s at %s was acked and is lost", value[:8], at)
+	}
+}
+
+// explain says where a consumer that does not come to the end stands.
+func (l *load) explain(c *fleet, topic string, consumer *sdk.Consumer) {
+	for _, p := range consumer.Positions() {
+		l.t.Logf("the consumer is at %s: %v", p, consumer.LastError())
+	}
+	for _, r := range c.describe(topic).Ranges {
+		for _, s := range r.Segments {
+			l.t.Logf("%s %s [%d, %d) %v on %s, sealed by %s", r.ID, s.ID, s.Base, s.End, s.State, s.Replicas[0].Node, s.Cause)
+		}
+	}
+}
+
+// leaders are the nodes that lead a topic's active segments, and all that hold segments of it.
+func leaders(d sdk.TopicDetail) (leading, holding map[base.NodeID]int) {
+	leading, holding = map[base.NodeID]int{}, map[base.NodeID]int{}
+	for _, r := range d.Ranges {
+		leading[r.Leader]++
+		for _, s := range r.Segments {
+			holding[s.Replicas[0].Node]++
+		}
+	}
+	return leading, holding
+}
+
+func TestSegmentsOnSeveralNodes(t *testing.T) {
+	c := newCluster(t)
+	c.create("orders", 8, sdk.TopicConfig{SegmentBytes: base.MinSegmentBytes})
+	d := c.describe("orders")
+	require.Equal(t, 3, d.Summary.ReplicationFactor, "the smaller of three and the nodes")
+	require.Equal(t, 1, d.Copies)
+	for _, r := range d.Ranges {
+		require.Len(t, r.Segments[0].Replicas, 1)
+	}
+
+	l := c.load("orders", 4000)
+	l.reach(1500)
+	l.finish()
+	require.Empty(t, l.unknown)
+	l.check(c, "orders")
+
+	d = c.describe("orders")
+	leading, holding := leaders(d)
+	require.Len(t, holding, 3, "with so many rolls every node has some: %v", holding)
+	require.EqualValues(t, len(l.acked), d.Summary.Records, "the active segments' leaders were asked: %v", leading)
+	require.False(t, d.Summary.Partial)
+	list, err := c.client.Admin().ListTopics(c.within(10*time.Second), sdk.ListTopics{})
+	require.NoError(t, err)
+	require.Len(t, list.Topics, 1)
+	require.EqualValues(t, len(l.acked), list.Topics[0].Records)
+	t.Logf("%d records in %d segments: led by %v, held by %v", len(l.acked), d.Summary.Segments, leading, holding)
+}
+
+func TestANodeRestartsUnderLoad(t *testing.T) {
+	c := newCluster(t)
+	c.create("orders", 8, sdk.TopicConfig{SegmentBytes: base.MinSegmentBytes})
+	l := c.load("orders", 1000)
+	l.reach(500)
+	for _, i := range []int{1, 2, 0} {
+		m := c.machines[i]
+		m.cfg.ClientPort = m.srv.listener.Addr().(*net.TCPAddr).Port
+		m.stop()
+		m.start()
+		formed(t, c.machines)
+		l.reach(300)
+	}
+	l.finish()
+	l.check(c, "orders")
+	t.Logf("%d acked, %d unknown", len(l.acked), len(l.unknown))
+}
