@@ -27,7 +27,10 @@ func newContextCommand(a *app) *cobra.Command {
 			Annotations: map[string]string{noteSchema: "context.list"},
 			RunE:        func(*cobra.Command, []string) error { return runContextList(a) },
 		},
+		newContextShowCommand(a),
 		newContextAddCommand(a),
+		newContextEditCommand(a),
+		newContextValidateCommand(a),
 		&cobra.Command{
 			Use: "use <name>", Short: "Make a context the current one; - is the previous", Args: argsBetween(1, 1),
 			Example:           "  context use prod-eu\n  context use -",
@@ -64,12 +67,16 @@ func newContextAddCommand(a *app) *cobra.Command {
 	return cmd
 }
 
+func newContextRow(a *app, c term.Context) contextRow {
+	return contextRow{
+		Current: c.Name == a.set.context.Value, Name: c.Name, Seeds: append([]string{}, c.Seeds...), Protected: c.Protected, ReadOnly: c.ReadOnly, Color: c.Color,
+	}
+}
+
 func runContextList(a *app) error {
 	rows := []contextRow{}
 	for _, c := range a.set.file.Contexts {
-		rows = append(rows, contextRow{
-			Current: c.Name == a.set.context.Value, Name: c.Name, Seeds: append([]string{}, c.Seeds...), Protected: c.Protected, ReadOnly: c.ReadOnly, Color: c.Color,
-		})
+		rows = append(rows, newContextRow(a, c))
 	}
 	if len(rows) == 0 && !a.machine() {
 		a.note("no contexts in %s. add one: context add NAME -s HOST:PORT", a.set.configPath.Value)

@@ -48,6 +48,7 @@ var documents = map[string]document{
 	"version":        {"object", versionDocument{}},
 	"config.sources": {"list", sourceRow{}},
 	"context.list":   {"list", contextRow{}},
+	"context.show":   {"object", contextDocument{}},
 	"explain":        {"object", explainDocument{}},
 	"schema.list":    {"list", schemaRow{}},
 	"error":          {"object", errorDocument{}},

@@ -31,7 +31,7 @@ func newShardCommand(a *app) *cobra.Command {
 // shardRow is a shard in shard list and cluster status.
 type shardRow struct {
 	ID        string    `json:"id" col:"SHARD"`
-	State     string    `json:"state" col:"STATE" doc:"ok, no_leader, catching_up, recovering"`
+	State     string    `json:"state" col:"STATE" doc:"ok, no_leader, catching_up, recovering; no_answer: its leader did not answer, the rest is hearsay"`
 	Leader    string    `json:"leader" col:"LEADER"`
 	Term      uint64    `json:"term" col:"TERM"`
 	Commit    uint64    `json:"commit" col:"COMMIT"`
@@ -83,7 +83,7 @@ func newShardListCommand(a *app, use string) *cobra.Command {
 		Annotations: map[string]string{noteSchema: "shard.list", noteExits: "8"},
 	}
 	cmd.Flags().StringVar(&o.node, "node", "", "only shards that this `NODE` votes in")
-	cmd.Flags().StringVar(&o.state, "state", "", "only shards in these `STATES`: ok, no_leader, catching_up, recovering")
+	cmd.Flags().StringVar(&o.state, "state", "", "only shards in these `STATES`: ok, no_leader, catching_up, recovering, no_answer")
 	completeWith(cmd, "node", a.completeNode)
 	o.watchable(cmd, func(ctx context.Context, _ []string) error {
 		admin, err := a.admin()
@@ -96,7 +96,7 @@ func newShardListCommand(a *app, use string) *cobra.Command {
 }
 
 func runShardList(ctx context.Context, o *shardListOptions, admin shardLister) error {
-	keep, err := oneOf("state", o.state, "ok", "no_leader", "catching_up", "recovering")
+	keep, err := oneOf("state", o.state, "ok", "no_leader", "catching_up", "recovering", "no_answer")
 	if err != nil {
 		return err
 	}
@@ -107,6 +107,9 @@ func runShardList(ctx context.Context, o *shardListOptions, admin shardLister) e
 	rows := []shardRow{}
 	for _, s := range list.Shards {
 		row := newShardRow(s)
+		if slices.Contains(list.Missing, s.ID) && row.State == "ok" {
+			row.State = "no_answer"
+		}
 		if keep(row.State) && (o.node == "" || slices.Contains(row.Voters, o.node)) {
 			rows = append(rows, row)
 		}
@@ -192,8 +195,9 @@ func leaderRows(shards sdk.ShardList, nodes sdk.NodeList) (rows []leaderRow, lea
 	}
 	led := 0
 	for _, s := range shards.Shards {
-		if s.Leader == "" {
+		if s.Leader == "" || slices.Contains(shards.Missing, s.ID) {
 			leaderless++
+			s.Leader = ""
 		} else {
 			row(s.Leader).Leaders++
 			led++

@@ -26,7 +26,7 @@ func TestShardList(t *testing.T) {
 
 	out, errs, exit, _ := onThree(t, func(a *fakeAdmin) { a.noLeaders = []sdk.ShardID{{Root: 2}} }, "shard list -o json")
 	require.Equal(t, ExitPartial, exit)
-	require.Contains(t, errs, "shards 2 did not answer")
+	require.Contains(t, errs, "1 shard did not answer: 2")
 	require.NoError(t, matchSchema("shard.list", out))
 	out, _, _, _ = onThree(t, func(a *fakeAdmin) { a.shards[2].State = "no_leader" }, "shard list --state no_leader -o name")
 	require.Equal(t, "2\n", out)

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -65,9 +67,9 @@ func runTopicList(ctx context.Context, o *topicListOptions, admin topicLister) e
 			rows = append(rows, newTopicRow(t))
 		}
 	}
-	if len(rows) == 0 && !o.machine() {
+	if len(rows) == 0 && len(found.Missing) == 0 && !o.machine() {
 		o.note("no topics%s. create one: create-topic NAME 1", o.scope())
-		return o.incomplete(found.Missing)
+		return nil
 	}
 	if err := o.output().List(rows); err != nil {
 		return err
@@ -118,10 +120,21 @@ func (a *app) incomplete(missing []sdk.ShardID) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	names := make([]string, len(missing))
-	for i, m := range missing {
-		names[i] = m.String()
+	missing = slices.Clone(missing)
+	slices.SortFunc(missing, func(a, b sdk.ShardID) int {
+		return cmp.Or(cmp.Compare(a.Root, b.Root), strings.Compare(a.String(), b.String()))
+	})
+	names := make([]string, 0, shardsNamed)
+	for _, m := range missing[:min(len(missing), shardsNamed)] {
+		names = append(names, m.String())
 	}
-	slices.Sort(names)
-	return errorf(sdk.CodePartial, "the list is not complete: shards %s did not answer", strings.Join(names, ", "))
+	text := strings.Join(names, ", ")
+	if more := len(missing) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return errorf(sdk.CodePartial, "the list is not complete: %s did not answer: %s", plural(int64(len(missing)), "shard"), text).
+		WithHint("see: eg-cli shard list")
 }
+
+// shardsNamed is how many shards an error names.
+const shardsNamed = 8

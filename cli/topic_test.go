@@ -75,7 +75,7 @@ func TestCreateTopicOutput(t *testing.T) {
 func TestTopicListReportsMissingShards(t *testing.T) {
 	admin := &fakeAdmin{topics: topicsOf("t"), missing: []sdk.ShardID{{Root: 3}, {Root: 12}}}
 	out, errs, err := run(t, &fakeClient{admin: admin}, "", false, nil, "topic", "list")
-	if ExitCode(err) != ExitPartial || !strings.Contains(out, "t ") || !strings.Contains(errs, "shards 12, 3 did not answer") {
+	if ExitCode(err) != ExitPartial || !strings.Contains(out, "t ") || !strings.Contains(errs, "2 shards did not answer: 3, 12 [PARTIAL]") {
 		t.Errorf("%v\n%s%s", err, out, errs)
 	}
 }
