@@ -5,6 +5,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/keyspace"
+	"github.com/eastguard/eastguard/internal/wire"
 )
 
 // KeyRoute is where the records with one key of a topic go.
@@ -27,7 +28,12 @@ type KeyRoute struct {
 func (a *Admin) RouteKey(ctx context.Context, topic string, key []byte) (KeyRoute, error) {
 	ctx, cancel := a.bound(ctx)
 	defer cancel()
-	r, err := a.c.topics.get(topic).fresh(ctx)
+	var resp wire.RouteResponse
+	if err := a.c.ask(ctx, wire.KindRoute, wire.RouteRequest{Name: topic}, &resp); err != nil {
+		return KeyRoute{}, about("find topic "+topic, err)
+	}
+	a.c.brokers.learn(resp.Topic.Nodes)
+	r, err := newRoute(resp.Topic)
 	if err != nil {
 		return KeyRoute{}, err
 	}

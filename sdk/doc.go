@@ -20,7 +20,7 @@
 //
 // A [Producer] sends records and is told for each what became of it ([Ack], or an error whose [Outcome] says
 // whether it was stored). A [Consumer] reads topics from a [Start] on. An [Admin] makes, changes and describes
-// topics and describes the cluster. Every error is, or wraps, an [*Error] with a [Code].
+// topics and describes the cluster. [Client.Watch] follows the journals of all its nodes. Every error is, or wraps, an [*Error] with a [Code].
 //
 // # How one record travels
 //
@@ -36,6 +36,14 @@
 // In the other direction one goroutine a consumer plans fetches (consumer_run.go), one request for all ranges of a
 // broker that want data. The answer is checked and queued on the connection's reader (fetch.go), and decoded by
 // [Consumer.Poll] on the caller's goroutine (poll.go). Which range follows which is lineage.go.
+//
+// # How one event travels
+//
+// There is no node that knows everything, so [Client.Watch] asks each for what it has seen (watch.go): a goroutine a node
+// (pull) polls its journal from where the last answer ended, and hands what came to the goroutine that ranges over the
+// watch. That one gives it to a value without goroutine or clock (watch_merge.go), which holds an event until every other
+// node has told what is older, or has been waited for long enough. A pull waits until its answer is taken, so whoever
+// ranges slowly slows the polling down and nothing piles up.
 //
 // # Options
 //
@@ -60,7 +68,8 @@
 //
 // Everything that queues is bounded. Records not yet acknowledged: WithBufferBytes, then senders wait or fail.
 // Fetched data not yet polled: WithPrefetchBytes, then no fetch is begun. Batches on the way: five a range. Fetches
-// on the way: four a broker, of one answer each (WithFetchMaxBytes). Retries: the delivery timeout.
+// on the way: four a broker, of one answer each (WithFetchMaxBytes). A watch: 10,000 events, and one answer of each node.
+// Retries: the delivery timeout.
 //
 // # Non-obvious
 //

@@ -181,3 +181,83 @@ func ExampleAdmin_CreateTopic() {
 	// payments 4 ranges
 	// true
 }
+
+// See every node of the cluster, and which metadata shards it leads.
+func ExampleAdmin_ListNodes() {
+	seeds, stop := exampleBroker()
+	defer stop()
+	ctx := context.Background()
+	client, err := sdk.NewClient(sdk.WithSeeds(seeds))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	nodes, err := client.Admin().ListNodes(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	shards, err := client.Admin().ListShards(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, n := range nodes.Nodes {
+		led := 0
+		for _, s := range shards.Shards {
+			if s.Leader == n.ID {
+				led++
+			}
+		}
+		fmt.Println(n.ID, n.State, "leads", led == len(shards.Shards))
+	}
+	// A node that did not answer for itself is shown as the others last heard of it.
+	fmt.Println(len(nodes.Missing), "missing")
+	// Output:
+	// n1 alive leads true
+	// 0 missing
+}
+
+// Find out where records with a key go.
+func ExampleAdmin_RouteKey() {
+	seeds, stop := exampleBroker()
+	defer stop()
+	client, err := sdk.NewClient(sdk.WithSeeds(seeds))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	route, err := client.Admin().RouteKey(context.Background(), "orders", []byte("user123"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%#x lies in %s, which %s leads\n", route.Hash, route.Range, route.Replicas[0].ID)
+	// Output:
+	// 0x3249750a3ec41201 lies in r1, which n1 leads
+}
+
+// Follow what happens in the whole cluster. Leaving the loop ends the watch.
+func ExampleClient_Watch() {
+	seeds, stop := exampleBroker()
+	defer stop()
+	ctx := context.Background()
+	client, err := sdk.NewClient(sdk.WithSeeds(seeds))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+
+	for ev, err := range client.Watch(ctx, sdk.WatchOptions{}) {
+		switch {
+		case err != nil:
+			log.Fatal(err)
+		case ev.Gap != nil && ev.Gap.Err != nil:
+			log.Printf("%s cannot be reached: %v", ev.Node, ev.Gap.Err)
+		case ev.Event != nil && ev.Event.Type == "TOPIC_CREATED":
+			fmt.Println(ev.Event.Type, ev.Event.Subject)
+			return
+		}
+	}
+	// Output:
+	// TOPIC_CREATED orders
+}

@@ -1,0 +1,174 @@
+package sdk
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// listed answers ListNodes of a cluster of n1 and n2 at the addresses of withMeta.
+func listed() wire.ListNodesResponse {
+	return wire.ListNodesResponse{Nodes: []wire.NodeStatus{
+		{ID: "n1", State: "alive", Address: "n1:2921"}, {ID: "n2", State: "alive", Address: "n2:2921"}, {ID: "n3", State: "dead"},
+	}}
+}
+
+func TestOneNodeIsAskedAndNoOther(t *testing.T) {
+	var asked []NodeID
+	withMeta(t, func(node base.NodeID, r *mux.Request) (any, error) {
+		switch r.Kind {
+		case wire.KindListNodes:
+			return listed(), nil
+		case wire.KindReach, wire.KindPing:
+			asked = append(asked, node)
+			return wire.ReachResponse{Observer: node}, nil
+		}
+		return nil, base.CodeUnknownKind
+	}, func(t *testing.T, n *fakeNet, cl *Client) {
+		for _, id := range []NodeID{"n2", "n1", "n2"} {
+			reached, err := cl.Admin().Reach(t.Context(), Reach{From: id})
+			require.NoError(t, err)
+			require.Equal(t, id, reached.Observer)
+		}
+		_, err := cl.Admin().Ping(t.Context(), "n2")
+		require.NoError(t, err)
+		require.Equal(t, []NodeID{"n2", "n1", "n2", "n2"}, asked)
+
+		_, err = cl.Admin().Ping(t.Context(), "n3")
+		require.ErrorIs(t, err, CodeUnreachable)
+		_, err = cl.Admin().Ping(t.Context(), "n9")
+		require.ErrorIs(t, err, CodeNodeNotFound)
+	})
+}
+
+// A node that came back elsewhere is found there; one that is where it was and does not listen is told of at once.
+func TestANodeThatMovedIsLookedUpAgain(t *testing.T) {
+	looked := 0
+	withMeta(t, func(node base.NodeID, r *mux.Request) (any, error) {
+		if r.Kind == wire.KindListNodes {
+			looked++
+			return listed(), nil
+		}
+		return wire.PingResponse{Node: node}, nil
+	}, func(t *testing.T, n *fakeNet, cl *Client) {
+		cl.brokers.learn([]wire.NodeAddress{{ID: "n2", Address: "old:2921"}})
+		_, err := cl.Admin().Ping(t.Context(), "n2")
+		require.NoError(t, err)
+		require.Equal(t, 1, looked)
+		require.NoError(t, n.listeners["n2:2921"].Close())
+		n.cut("n2:2921")
+		synctest.Wait()
+		_, err = cl.Admin().Ping(t.Context(), "n2")
+		require.ErrorIs(t, err, CodeUnreachable)
+		require.Equal(t, 2, looked)
+	})
+}
+
+// A change without a request id is not sent again when nobody knows whether it happened; a look is.
+func TestAMoveIsNotSentTwice(t *testing.T) {
+	calls := map[wire.Kind]int{}
+	withMeta(t, func(_ base.NodeID, r *mux.Request) (any, error) {
+		calls[r.Kind]++
+		if calls[r.Kind] == 1 && r.Kind != wire.KindPing { // the broker lives, and takes its time
+			return nil, errMute
+		}
+		return wire.ListShardsResponse{}, nil
+	}, func(t *testing.T, _ *fakeNet, cl *Client) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := cl.Admin().BalanceShards(ctx, false)
+		require.ErrorIs(t, err, CodeTimeout)
+		require.Equal(t, OutcomeUnknown, OutcomeOf(err))
+		require.Equal(t, 1, calls[wire.KindBalanceShards])
+		require.Equal(t, 10*time.Second, time.Since(began), "it has the whole time")
+		_, err = cl.Admin().ListShards(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 2, calls[wire.KindListShards])
+	})
+}
+
+func TestAdminSaysWhatItIsAsked(t *testing.T) {
+	var got any
+	withMeta(t, func(_ base.NodeID, r *mux.Request) (any, error) {
+		decode := func(req any) { require.NoError(t, r.Decode(req)); got = req }
+		switch r.Kind {
+		case wire.KindChangeNode:
+			decode(new(wire.ChangeNodeRequest))
+			return wire.ChangeNodeResponse{Node: "n3"}, nil
+		case wire.KindNodeRing:
+			decode(new(wire.NodeRingRequest))
+		case wire.KindDescribeShard:
+			decode(new(wire.DescribeShardRequest))
+		case wire.KindLocateShard:
+			decode(new(wire.LocateShardRequest))
+		case wire.KindTransferShard:
+			decode(new(wire.TransferShardRequest))
+		case wire.KindRecoverShard:
+			decode(new(wire.RecoverShardRequest))
+		}
+		return nil, nil
+	}, func(t *testing.T, _ *fakeNet, cl *Client) {
+		admin, ctx, twelve := cl.Admin(), t.Context(), ShardID{Root: 12}
+		changed, err := admin.ChangeNode(ctx, ChangeNode{Node: "n3", Change: ReplaceNode, Disk: DiskID{7}, DryRun: true})
+		require.NoError(t, err)
+		require.Equal(t, NodeID("n3"), changed.Node)
+		req := got.(*wire.ChangeNodeRequest)
+		require.False(t, req.RequestID.IsZero(), "its tries are one change")
+		req.RequestID = base.RequestID{}
+		require.Equal(t, &wire.ChangeNodeRequest{Node: "n3", Change: wire.NodeReplace, Disk: DiskID{7}, DryRun: true}, req)
+
+		_, err = admin.NodeRing(ctx, "n2", true)
+		require.NoError(t, err)
+		require.Equal(t, &wire.NodeRingRequest{Node: "n2", Tokens: true}, got)
+		_, err = admin.DescribeShard(ctx, twelve)
+		require.NoError(t, err)
+		require.Equal(t, &wire.DescribeShardRequest{Shard: twelve}, got)
+		_, err = admin.LocateShard(ctx, "orders")
+		require.NoError(t, err)
+		require.Equal(t, &wire.LocateShardRequest{Topic: "orders"}, got)
+		_, err = admin.LocateShard(ctx, "a/b")
+		require.ErrorIs(t, err, CodeInvalidTopicName)
+		_, err = admin.TransferShard(ctx, TransferShard{Shard: twelve, To: "n2"})
+		require.NoError(t, err)
+		require.Equal(t, &wire.TransferShardRequest{Shard: twelve, To: "n2"}, got)
+		_, err = admin.RecoverShard(ctx, RecoverShard{Shard: twelve, AcceptLoss: true})
+		require.NoError(t, err)
+		require.Equal(t, &wire.RecoverShardRequest{Shard: twelve, AcceptLoss: true}, got)
+	})
+}
+
+func TestRouteKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(t, "n1", "n2")
+		topic := c.addTopic("orders", 4)
+		cl := c.client()
+		seen := map[RangeID]bool{}
+		for i := range 64 {
+			key := []byte{byte(i)}
+			r, err := cl.Admin().RouteKey(t.Context(), "orders", key)
+			require.NoError(t, err)
+			seen[r.Range] = true
+			require.LessOrEqual(t, r.Start, r.Hash)
+			require.True(t, r.End == 0 || r.Hash < r.End)
+			require.Equal(t, topic.find(r.Range).leader, r.Replicas[0].ID)
+			require.Equal(t, string(r.Replicas[0].ID)+":2921", r.Replicas[0].Address)
+		}
+		require.Len(t, seen, 4)
+		c.move(topic, 1, "n2")
+		before, err := cl.Admin().RouteKey(t.Context(), "orders", []byte{0})
+		require.NoError(t, err)
+		require.Equal(t, uint64(topic.version), before.Version, "it is asked for anew each time")
+		_, err = cl.Admin().RouteKey(t.Context(), "nope", nil)
+		require.ErrorIs(t, err, CodeTopicNotFound)
+		require.NoError(t, cl.Close())
+		c.close()
+	})
+}
