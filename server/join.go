@@ -27,6 +27,7 @@ type whoAnswer struct {
 	Boot      uint64                 `cbor:"3,keyasint,omitempty"` // the last start that is known of the asker's node id
 	Addresses map[base.NodeID]string `cbor:"4,keyasint,omitempty"` // of the cluster ports of living members
 	Waits     string                 `cbor:"5,keyasint,omitempty"` // what it does while it knows no cluster
+	Double    uint64                 `cbor:"6,keyasint,omitempty"` // the start of another process of the asker's node that is connected right now
 }
 
 const (
@@ -46,7 +47,10 @@ func (s *Server) findCluster(ctx context.Context) error {
 	alone := s.cfg.Bootstrap == nil && len(s.cfg.JoinSeedNodes) == 0 || s.cfg.Bootstrap != nil && *s.cfg.Bootstrap
 	switch {
 	case s.host.Bootstrapped():
-		return s.settle()
+		if err := s.settle(); err != nil {
+			return err
+		}
+		return s.findDouble(ctx)
 	case !s.host.Cluster().IsZero(): // a founding that was interrupted
 		return s.found(ctx)
 	case !s.id.Cluster.IsZero():
@@ -144,10 +148,16 @@ func (s *Server) adopt(met *whoAnswer) error {
 
 // serveWho tells a joiner what it needs.
 func (s *Server) serveWho(_ context.Context, r *peer.Request, _ whoMessage) (whoAnswer, error) {
-	if !s.host.Bootstrapped() {
-		return whoAnswer{Waits: s.progress.String()}, nil
+	var a whoAnswer
+	if st := s.peers.Liveness()[r.From.Node]; st.Status == peer.Reachable && st.Instance != r.From.Instance {
+		a.Double = st.Boot
 	}
-	a := whoAnswer{Cluster: s.host.Cluster(), Shards: s.host.Shards(), Addresses: map[base.NodeID]string{s.id.Node: s.self.gossip.String()}}
+	if !s.host.Bootstrapped() {
+		a.Waits = s.progress.String()
+		return a, nil
+	}
+	a.Cluster, a.Shards = s.host.Cluster(), s.host.Shards()
+	a.Addresses = map[base.NodeID]string{s.id.Node: s.self.gossip.String()}
 	if n := s.members.nodeTable().node(r.From.Node); n != nil {
 		a.Boot = n.Boot
 	}

@@ -140,11 +140,12 @@ func (h *Host) admit(theirs Hello, tag Tag, nc net.Conn, life *lifeReader, in *f
 func (h *Host) judgeLocked(l *lane, theirs Hello) error {
 	const op = "meet peer"
 	if known := l.peer.processLocked(h.o.LostAfter); known != nil && known.Instance != theirs.Instance {
-		if theirs.Boot <= known.Boot {
+		if !theirs.Outranks(*known) {
 			return base.Errorf(base.CodeFenced, op, "another process of node %s, start %d, is connected", theirs.Node, known.Boot).
 				WithHint("each node needs a data directory, or at least a node_id, of its own")
 		}
-		// A later start of the same node: what is there belongs to a process that is gone without a farewell.
+		// A later start of the same node: what is there belongs to a process that is gone without a farewell, or is the
+		// one of two doubles that has to end.
 		for _, other := range l.peer.lanes {
 			if other.conn != nil && other != l {
 				other.conn.fail(base.Errorf(base.CodeUnreachable, "", "the node has started anew"))

@@ -79,11 +79,18 @@ func (p *process) run(ctx context.Context, n *Node) {
 	p.up.Store(true)
 	select {
 	case err := <-p.srv.Fatal():
-		n.c.Trace.Logf(n.Name, "must stop: %v", err)
-		p.up.Store(false)
-		p.end.Store(&err)
+		p.mustStop(n, err)
+	case err := <-p.srv.Stopped():
+		p.mustStop(n, err)
 	case <-ctx.Done():
 	}
+}
+
+// mustStop notes why the broker ended by itself.
+func (p *process) mustStop(n *Node, err error) {
+	n.c.Trace.Logf(n.Name, "must stop: %v", err)
+	p.up.Store(false)
+	p.end.Store(&err)
 }
 
 // Serving reports whether the node's broker has started, and runs.
