@@ -131,7 +131,7 @@ func (s *Server) openShards(ctx context.Context) error {
 		FS:       s.deps.FS, Dir: s.cfg.MetaDir, Meta: s.id.Meta, Node: s.id.Node, Shards: s.cfg.Shards,
 		Peers: s.peers, NodeOf: func(server base.UUID) (base.NodeID, bool) { return s.members.nodeTable().nodeOfServer(server) },
 		ServerOf: s.serverOf, View: s.view, Ring: func() *ring.Ring { r, _ := s.currentRing(); return r }, Voters: s.cfg.ShardVoters,
-		OnLead: s.onLead, OnApply: s.onApply, OnFatal: s.fail, Logger: s.deps.Logger,
+		OnLead: s.onLead, OnApply: s.onApply, OnFatal: s.fail, Logger: s.deps.Logger, Metrics: s.registry,
 	})
 	if err != nil {
 		return explain("open meta directory "+s.cfg.MetaDir, err)
@@ -176,6 +176,7 @@ func (s *Server) serve(context.Context) error {
 	s.registry.GaugeFunc("eastguard_connections", "Client connections.", func() float64 { return float64(s.mux.Stats().Connections) })
 	s.registry.GaugeFunc("eastguard_watchers", "Watches of this node that wait for news.", func() float64 { return float64(s.watches.len()) })
 	s.registry.GaugeFunc("eastguard_parked_fetches", "Fetches that wait for data.", func() float64 { return float64(s.parked.len()) })
+	s.registerCluster()
 	s.tasks.Go(func() {
 		if err := s.mux.Serve(s.listener); err != nil {
 			s.deps.Logger.Error("listener failed", "error", err)

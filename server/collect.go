@@ -30,6 +30,9 @@ const (
 	askDescribe askTopic = 2 // -> wire.DescribeNodeResponse
 	askRing     askTopic = 3 // wire.NodeRingRequest -> wire.NodeRingResponse
 	askShards   askTopic = 4 // -> wire.ListShardsResponse: the replicas there
+	askShard    askTopic = 5 // wire.DescribeShardRequest -> wire.DescribeShardResponse: as the replica there sees it
+	askLeave    askTopic = 6 // -> nothing: stop in good order
+	askBalance  askTopic = 7 // wire.BalanceShardsRequest -> wire.BalanceShardsResponse: of the shards led there
 )
 
 // question is the message of kindAsk.
@@ -68,9 +71,12 @@ func (s *Server) answerers() map[askTopic]answerer {
 		askRing: answering(func(_ context.Context, q wire.NodeRingRequest) (wire.NodeRingResponse, error) {
 			return s.describeRing(q.Tokens), nil
 		}),
-		askShards: answering(func(context.Context, nothing) (wire.ListShardsResponse, error) {
-			return wire.ListShardsResponse{Observer: s.id.Node, Shards: s.shardsHere()}, nil
+		askShards: answering(func(ctx context.Context, _ nothing) (wire.ListShardsResponse, error) {
+			return wire.ListShardsResponse{Observer: s.id.Node, Shards: s.shardsHere(ctx)}, nil
 		}),
+		askShard:   answering(s.describeShardHere),
+		askLeave:   answering(s.leaveHere),
+		askBalance: answering(s.balanceHere),
 	}
 }
 
@@ -103,7 +109,17 @@ func (s *Server) askRaw(ctx context.Context, node base.NodeID, topic askTopic, m
 }
 
 // registerAsks takes other nodes' questions, before the connections start.
-func (s *Server) registerAsks(p *peer.Host) { p.Register(kindAsk, s.receiveAsk) }
+func (s *Server) registerAsks(p *peer.Host) {
+	p.Register(kindAsk, s.receiveAsk)
+	p.Register(kindReach, func(_ context.Context, r *peer.Request) { r.Reply(nil) })
+}
+
+// askSoon is ask for one of several nodes that may know: one that hangs must not use up the time of the others.
+func (s *Server) askSoon(ctx context.Context, node base.NodeID, topic askTopic, q, a any) error {
+	ctx, cancel := context.WithTimeout(ctx, collectWithin)
+	defer cancel()
+	return s.ask(ctx, node, topic, q, a)
+}
 
 // receiveAsk is the handler of kindAsk. What serves it waits for no other node.
 func (s *Server) receiveAsk(ctx context.Context, r *peer.Request) {

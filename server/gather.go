@@ -24,6 +24,7 @@ type gatherRequest struct {
 	Find     base.TopicID            `cbor:"3,keyasint,omitzero"` // which of them holds this topic?
 	List     *wire.ListTopicsRequest `cbor:"4,keyasint,omitempty"`
 	Sums     bool                    `cbor:"5,keyasint,omitempty"`
+	Rests    base.NodeID             `cbor:"7,keyasint,omitempty"` // what rests on this node?
 }
 
 // gatherAnswer answers for the shards that the node leads.
@@ -34,6 +35,7 @@ type gatherAnswer struct {
 	Topics   []wire.TopicSummary `cbor:"4,keyasint,omitempty"` // by name, of all the shards answered for
 	More     bool                `cbor:"5,keyasint,omitempty"` // there are some behind the last of them
 	Sums     []shardSum          `cbor:"6,keyasint,omitempty"`
+	Rests    []rest              `cbor:"7,keyasint,omitempty"`
 }
 
 type shardClaim struct {
@@ -193,6 +195,11 @@ func (s *Server) partOf(q gatherRequest) func(context.Context, base.ShardID) (fu
 		return func(ctx context.Context, shard base.ShardID) (func(*gatherAnswer), error) {
 			topics, more, err := s.listShard(ctx, shard, *q.List)
 			return func(a *gatherAnswer) { a.Topics, a.More = append(a.Topics, topics...), a.More || more }, err
+		}
+	case q.Rests != "":
+		return func(ctx context.Context, shard base.ShardID) (func(*gatherAnswer), error) {
+			r, err := s.restsOn(ctx, shard, q.Rests)
+			return func(a *gatherAnswer) { a.Rests = append(a.Rests, r) }, err
 		}
 	case q.Sums:
 		return func(ctx context.Context, shard base.ShardID) (func(*gatherAnswer), error) {

@@ -52,6 +52,20 @@ func (s *Server) Handle(ctx context.Context, r *mux.Request) {
 		pooled(s, s.metaPool, ctx, r, s.listNodes)
 	case wire.KindNodeRing:
 		pooled(s, s.metaPool, ctx, r, s.nodeRing)
+	case wire.KindReach:
+		pooled(s, s.metaPool, ctx, r, s.reach)
+	case wire.KindChangeNode:
+		s.changeNode(ctx, r)
+	case wire.KindListShards:
+		pooled(s, s.metaPool, ctx, r, s.listShards)
+	case wire.KindDescribeShard:
+		pooled(s, s.metaPool, ctx, r, s.describeShard)
+	case wire.KindLocateShard:
+		pooled(s, s.metaPool, ctx, r, s.locateShard)
+	case wire.KindBalanceShards:
+		pooled(s, s.metaPool, ctx, r, s.balanceShards)
+	case wire.KindRecoverShard:
+		pooled(s, s.metaPool, ctx, r, s.recoverShard)
 	case wire.KindWatchNode:
 		s.watchNode(ctx, r)
 	case wire.KindHello:
@@ -85,6 +99,12 @@ func (s *Server) routeTable() map[wire.Kind]preparer {
 		}),
 		wire.KindDeleteTopic: prepared(s.deleteTopic, func(q *wire.DeleteTopicRequest) subject {
 			return subject{name: q.Name, topic: q.Topic, changes: !q.DryRun, request: q.RequestID}
+		}),
+		wire.KindChangeNode: prepared(s.changeAtRoot, func(q *wire.ChangeNodeRequest) subject {
+			return subject{shard: &base.RootShard, changes: !q.DryRun, request: q.RequestID}
+		}),
+		wire.KindTransferShard: prepared(s.transferShard, func(q *wire.TransferShardRequest) subject {
+			return subject{shard: &q.Shard, changes: !q.DryRun}
 		}),
 		wire.KindOpenProducer: prepared(s.openProducer, func(q *wire.OpenProducerRequest) subject {
 			return subject{name: q.TopicName, topic: q.Topic, changes: true, request: q.RequestID}

@@ -2,6 +2,8 @@ package server
 
 import (
 	"strconv"
+	"sync"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/dataplane"
@@ -18,7 +20,28 @@ import (
 func (s *Server) note(e telemetry.Event) {
 	e.Node = s.id.Node
 	s.journal.Append(e)
+	s.told.of(s.registry, e.Type).Inc()
 	s.watches.wake()
+}
+
+// eventCounts counts the events by type. The types are those of the program: there are a few dozen.
+type eventCounts struct {
+	mu sync.Mutex
+	m  map[string]*telemetry.Counter
+}
+
+func (c *eventCounts) of(r *telemetry.Registry, event string) *telemetry.Counter {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok := c.m[event]
+	if !ok {
+		if c.m == nil {
+			c.m = make(map[string]*telemetry.Counter)
+		}
+		n = r.Counter("eastguard_events_total", "Events written to this node's journal, by type.", "type", event)
+		c.m[event] = n
+	}
+	return n
 }
 
 // onApply hears what a shard has applied.
@@ -49,6 +72,8 @@ func metaEvent(shard base.ShardID, e meta.Event) telemetry.Event {
 		Detail: map[string]string{"shard": shard.String()},
 	}
 	switch {
+	case e.Type == meta.EventShardRecovered:
+		t.Subject = shardSubject(shard)
 	case e.Name != "" && e.Range != 0:
 		t.Subject = e.Name + "/" + e.Range.String()
 	case e.Name != "":
@@ -78,15 +103,52 @@ func metaEvent(shard base.ShardID, e meta.Event) telemetry.Event {
 // noteLead tells that this node has begun to lead a shard, and for how long nobody did: since the last sign of life of
 // whoever led before. A handover by agreement takes less than that can measure.
 func (s *Server) noteLead(shard base.ShardID, leading bool, term uint64) {
+	s.leadAt.set(shard, leading)
 	s.watches.changed()
 	if !leading {
 		return
 	}
 	e := telemetry.Event{
-		Type: "LEADER_CHANGED", Subject: "shard " + shard.String(), After: string(s.id.Node),
+		Type: "LEADER_CHANGED", Subject: shardSubject(shard), After: string(s.id.Node),
 		Detail: map[string]string{"shard": shard.String(), "term": strconv.FormatUint(term, 10)},
 	}
 	s.note(e)
+}
+
+func shardSubject(id base.ShardID) string { return "shard " + id.String() }
+
+// leadTimes remembers since when this node leads each of its shards.
+type leadTimes struct {
+	mu sync.Mutex
+	m  map[base.ShardID]time.Time
+}
+
+func (l *leadTimes) set(shard base.ShardID, leading bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.m == nil {
+		l.m = make(map[base.ShardID]time.Time)
+	}
+	if leading {
+		l.m[shard] = time.Now()
+	} else {
+		delete(l.m, shard)
+	}
+}
+
+func (l *leadTimes) get(shard base.ShardID) (time.Time, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, ok := l.m[shard]
+	return at, ok
+}
+
+// leadSince is when a leader began, where this node can know; else 0.
+func (s *Server) leadSince(shard base.ShardID, leader base.NodeID) int64 {
+	if at, ok := s.leadAt.get(shard); ok && leader == s.id.Node {
+		return at.UnixMilli()
+	}
+	return 0
 }
 
 // onRoll hears that a range goes on in a new segment: the gap is what producers felt.

@@ -1,14 +1,62 @@
 package server
 
 import (
+	"context"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
+// listShards shows every shard by its leader's word. All nodes are asked at once for the replicas on them, because who
+// leads is what the question is about; one whose leader does not answer is shown as far as this node knows it.
+func (s *Server) listShards(ctx context.Context, _ wire.ListShardsRequest) (wire.ListShardsResponse, error) {
+	resp := wire.ListShardsResponse{Observer: s.id.Node, ObservedMs: time.Now().UnixMilli()}
+	view := s.view()
+	answers := make([]wire.ListShardsResponse, len(view.Nodes))
+	errs := s.askEach(ctx, view, func(ctx context.Context, i int) error {
+		return s.ask(ctx, view.Nodes[i].ID, askShards, nil, &answers[i])
+	})
+	led := make(map[base.ShardID]wire.ShardStatus)
+	for i, a := range answers {
+		if errs[i] != nil {
+			continue
+		}
+		for _, st := range a.Shards {
+			if best, ok := led[st.ID]; st.Leader == a.Observer && (!ok || newer(st, best)) {
+				led[st.ID] = st
+			}
+		}
+	}
+	for _, id := range s.allShards() {
+		st, ok := led[id]
+		if !ok {
+			st = s.strayStatus(id)
+			resp.Missing = append(resp.Missing, id)
+		}
+		st.Hosted = s.host.Hosts(id)
+		resp.Shards = append(resp.Shards, st)
+	}
+	return resp, nil
+}
+
+// newer compares two nodes that both say they lead a shard: one of them has not heard of the other yet.
+func newer(a, b wire.ShardStatus) bool {
+	return a.Term > b.Term
+}
+
 // shardsHere lists the replicas on this node.
-func (s *Server) shardsHere() []wire.ShardStatus {
+func (s *Server) shardsHere(ctx context.Context) []wire.ShardStatus {
 	var list []wire.ShardStatus
 	for _, st := range s.host.Status() {
-		list = append(list, hostedStatus(st))
+		w := hostedStatus(st)
+		w.SinceMs = s.leadSince(st.ID, w.Leader)
+		if st.Leader == s.id.Node {
+			if d, err := s.host.Detail(ctx, st.ID); err == nil {
+				s.addSeats(&w, d)
+			}
+		}
+		list = append(list, w)
 	}
 	return list
 }

@@ -68,6 +68,7 @@ type Server struct {
 	answers  map[askTopic]answerer // read only
 	asks     crew                  // answer other nodes' questions
 	leadAt   leadTimes
+	told     eventCounts
 	retired  chan struct{} // an operator wants this node to leave
 	started  time.Time
 	progress progress

@@ -1,6 +1,10 @@
 package server
 
-import "github.com/eastguard/eastguard/internal/wire"
+import (
+	"context"
+
+	"github.com/eastguard/eastguard/internal/wire"
+)
 
 // watchedState is what this node sees and leads. What only counts up, or flickers, is left out of it: every difference
 // is sent to everyone who watches.
@@ -12,7 +16,7 @@ func (s *Server) watchedState() wire.WatchedState {
 	self, _ := s.view().Node(s.id.Node)
 	state.Self = s.believed(self)
 	state.Self.Segments, state.Self.Leaders, state.Self.DiskUsed, state.Self.DiskTotal = 0, 0, 0, 0
-	for _, sh := range s.shardsHere() {
+	for _, sh := range s.shardsHere(context.Background()) {
 		state.Self.Replicas++
 		if sh.Leader == s.id.Node {
 			state.Self.ShardLeaders++

@@ -43,7 +43,7 @@ type conn struct {
 func newConn(h *Host, l *lane, theirs Hello, cluster base.ClusterID, nc net.Conn, life *lifeReader, in *frameReader) *conn {
 	c := &conn{
 		host: h, lane: l, theirs: theirs, cluster: cluster, nc: nc, life: life, in: in,
-		out: newOutbox(nc, h.o.QueueBytes), born: time.Now(), done: make(chan struct{}), calls: make(map[uint64]*call),
+		out: newOutbox(nc, h.o.QueueBytes, &h.stats.bytesOut), born: time.Now(), done: make(chan struct{}), calls: make(map[uint64]*call),
 	}
 	c.heard.Store(h.clock())
 	c.used.Store(h.clock())
@@ -97,6 +97,7 @@ func (c *conn) read() {
 // take handles one frame.
 func (c *conn) take(f frame) error {
 	c.host.stats.framesIn.Add(1)
+	c.host.stats.bytesIn.Add(int64(f.size()))
 	switch {
 	case f.kind == kindPing && f.flags&flagResponse == 0:
 		_ = c.out.push(frame{kind: kindPing, flags: flagResponse, id: f.id}, true) // fails only on a failed connection

@@ -33,7 +33,9 @@ type Host struct {
 	resumed int64 // the same: when this process last woke from a stall
 }
 
-type counters struct{ framesIn, framesOut, busy, dials, dialFailures, silences atomic.Int64 }
+type counters struct {
+	framesIn, framesOut, bytesIn, bytesOut, busy, dials, dialFailures, silences atomic.Int64
+}
 
 // Stats counts what happened since the start.
 type Stats struct {
@@ -41,6 +43,8 @@ type Stats struct {
 	Connections  int   // established
 	FramesIn     int64 // pings among them
 	FramesOut    int64 // calls and sends
+	BytesIn      int64 // of all frames
+	BytesOut     int64
 	Busy         int64 // refusals at a limit, on either side
 	Dials        int64
 	DialFailures int64
@@ -178,6 +182,7 @@ func (h *Host) Stats() Stats {
 	defer h.mu.Unlock()
 	s := Stats{
 		Peers: len(h.peers), FramesIn: h.stats.framesIn.Load(), FramesOut: h.stats.framesOut.Load(), Busy: h.stats.busy.Load(),
+		BytesIn: h.stats.bytesIn.Load(), BytesOut: h.stats.bytesOut.Load(),
 		Dials: h.stats.dials.Load(), DialFailures: h.stats.dialFailures.Load(), Silences: h.stats.silences.Load(),
 	}
 	for range h.connsLocked() {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -21,6 +22,7 @@ var (
 // Pushing never blocks.
 type outbox struct {
 	nc    net.Conn
+	sent  *atomic.Int64 // bytes written, of all connections
 	limit int64
 	wake  chan struct{} // capacity one: there is something to do
 
@@ -30,8 +32,8 @@ type outbox struct {
 	closed bool
 }
 
-func newOutbox(nc net.Conn, limit int64) *outbox {
-	return &outbox{nc: nc, limit: limit, wake: make(chan struct{}, 1)}
+func newOutbox(nc net.Conn, limit int64, sent *atomic.Int64) *outbox {
+	return &outbox{nc: nc, sent: sent, limit: limit, wake: make(chan struct{}, 1)}
 }
 
 // push queues a frame, whose body must not change any more. A frame above the limit is refused, unless it is the
@@ -87,6 +89,7 @@ func (o *outbox) write(w *batchWriter, batch []frame) error {
 		if err := w.writeTo(o.nc); err != nil {
 			return err
 		}
+		o.sent.Add(n)
 		o.mu.Lock()
 		o.bytes -= n
 		o.mu.Unlock()

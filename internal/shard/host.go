@@ -17,6 +17,7 @@ import (
 	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/peer"
 	"github.com/eastguard/eastguard/internal/ring"
+	"github.com/eastguard/eastguard/internal/telemetry"
 	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/vfs"
 	"github.com/eastguard/eastguard/internal/wal"
@@ -50,6 +51,7 @@ type Options struct {
 	// OnApply is told what a group applied, in order, on the leader and elsewhere alike. It must not block. A
 	// snapshot that replaced the state comes as one call without events.
 	OnApply func(shard base.ShardID, events []meta.Event)
+	Metrics *telemetry.Registry // none
 	// OnFatal is told, once, that the log cannot be written any more. The process must end.
 	OnFatal func(error)
 	// MakeRoom frees space in meta_dir when the disk is full, and reports whether it had any to free.
@@ -122,6 +124,7 @@ type Host struct {
 	snaps    *snapshotter
 	inFlight chan struct{} // one token a proposal
 	stewards *stewards
+	metrics  metrics
 
 	// hosting is held, as a channel of capacity one, by whoever begins or ends groups or writes the manifest; not
 	// while groups elect.
@@ -159,7 +162,7 @@ func Open(o Options) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{
-		o: o, manifest: m, groups: make(map[base.ShardID]*group),
+		o: o, manifest: m, metrics: newMetrics(o.Metrics), groups: make(map[base.ShardID]*group),
 		inFlight: make(chan struct{}, o.MaxInFlight), hosting: make(chan struct{}, 1),
 		beats: newHeartbeats(o.Peers), streams: make(chan struct{}, streamsOut),
 		incoming: incoming{streams: make(map[base.ShardID]*arriving)},

@@ -36,7 +36,10 @@ func (h *Host) Propose(ctx context.Context, shard base.ShardID, cmd meta.Command
 	default:
 		return meta.Result{}, base.Errorf(base.CodeBusy, op, "%d commands are being committed already", cap(h.inFlight))
 	}
-	return g.propose(ctx, b)
+	began := time.Now()
+	result, err := g.propose(ctx, b)
+	h.metrics.proposed(time.Since(began), err)
+	return result, err
 }
 
 // maxCommand keeps an entry small enough that a batch of them is one frame of the log. The largest commands (256 rolls,

@@ -102,6 +102,17 @@ func (j *Journal) since(from uint64, limit int) (Page, <-chan struct{}) {
 	return p, j.moved
 }
 
+// Last hands out the events kept, newest first, until take has had enough. take must be quick: appending waits for it.
+func (j *Journal) Last(take func(Event) bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for seq := j.next; seq > j.next-uint64(len(j.ring)); seq-- {
+		if !take(j.ring[j.slot(seq-1)]) {
+			return
+		}
+	}
+}
+
 // End is the sequence number that the next event will get.
 func (j *Journal) End() uint64 {
 	j.mu.Lock()

@@ -58,6 +58,20 @@ func TestJournalKeepsTheLastEvents(t *testing.T) {
 	}
 }
 
+func TestJournalBackwards(t *testing.T) {
+	for _, tc := range []struct{ events, take, want int }{{0, 5, 0}, {3, 5, 3}, {9, 5, 4}, {9, 2, 2}, {9, 1, 1}} {
+		var got []uint64
+		filled(4, tc.events).Last(func(e Event) bool {
+			got = append(got, e.Seq)
+			return len(got) < tc.take
+		})
+		require.Len(t, got, tc.want)
+		for i, seq := range got {
+			require.EqualValues(t, tc.events-i, seq)
+		}
+	}
+}
+
 func TestSubscriptionSeesEverythingInOrder(t *testing.T) {
 	j := NewJournal(0)
 	const writers, each = 4, 500
