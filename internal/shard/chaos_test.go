@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -112,7 +113,7 @@ func TestAFollowerFarBehindIsSentASnapshot(t *testing.T) {
 			p.kill("n3", nil)
 			h := p.leader(base.RootShard)
 			pad := fmt.Sprintf("%0200d", 1)
-			for i := range 3_000 {
+			for i := range 2_200 {
 				_, cmd := createTopic(i)
 				cmd.CreateTopic.Config.Labels = map[string]string{"a": pad, "b": pad, "c": pad, "d": pad, "e": pad, "f": pad}
 				_, err := h.Propose(t.Context(), base.RootShard, cmd)
@@ -121,7 +122,7 @@ func TestAFollowerFarBehindIsSentASnapshot(t *testing.T) {
 			g, err := h.group(base.RootShard)
 			require.NoError(t, err)
 			snapshotAll(t, h)
-			require.Greater(t, g.snapshots.newestSize(), int64(3*chunkBytes), "more than a chunk")
+			require.Greater(t, g.snapshots.newestSize(), int64(2*chunkBytes), "more than a chunk")
 			chunks := 0
 			p.change = func(o *Options) {
 				o.FS = vfs.NewFault(o.FS, vfs.Rule{Ops: vfs.OpWrite, Path: "*incoming.tmp", Before: func(vfs.Call) {
@@ -137,7 +138,7 @@ func TestAFollowerFarBehindIsSentASnapshot(t *testing.T) {
 			require.Empty(t, h3.incoming.streams)
 			g3, err := h3.group(base.RootShard)
 			require.NoError(t, err)
-			require.Greater(t, chunks, 3)
+			require.Greater(t, chunks, 2)
 			require.NotZero(t, g3.snapshots.newestIndex(), "it did not come by the log alone")
 			// And it starts from what it was sent.
 			p.kill("n3", rand.New(rand.NewSource(1)))
@@ -187,7 +188,7 @@ func TestALostMetaDirectoryIsANewServer(t *testing.T) {
 // TestAnythingMayHappen kills, cuts and heals at random under load. No acknowledged command may be lost, and all
 // replicas must end up the same.
 func TestAnythingMayHappen(t *testing.T) {
-	for seed := range int64(runs(6)) {
+	for seed := range int64(runs(4)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			n := 3 + 2*int(seed%2)
 			inPlant(t, n, 4, func(t *testing.T, p *plant) { p.anything(seed) })
@@ -212,26 +213,25 @@ func (p *plant) anything(seed int64) {
 	var (
 		mu    sync.Mutex
 		acked []int
-		hosts = map[*Host]bool{}
+		hosts []*Host // that run
 		stop  = make(chan struct{})
 		load  sync.WaitGroup
 	)
 	pick := func(r *rand.Rand) *Host {
 		mu.Lock()
 		defer mu.Unlock()
-		var list []*Host
-		for _, name := range p.names {
-			if h := p.nodes[name].host; h != nil && hosts[h] {
-				list = append(list, h)
-			}
-		}
-		if len(list) == 0 {
+		if len(hosts) == 0 {
 			return nil
 		}
-		return list[r.Intn(len(list))]
+		return hosts[r.Intn(len(hosts))]
 	}
-	for _, n := range p.nodes {
-		hosts[n.host] = true
+	running := func(h *Host) {
+		mu.Lock()
+		defer mu.Unlock()
+		hosts = append(hosts, h)
+	}
+	for _, name := range p.names {
+		running(p.nodes[name].host)
 	}
 	for worker := range 4 {
 		r := rand.New(rand.NewSource(seed*100 + int64(worker)))
@@ -269,7 +269,7 @@ func (p *plant) anything(seed int64) {
 			if p.nodes[name].host != nil && down < len(p.names)/2 {
 				mu.Lock()
 				h := p.nodes[name].host
-				delete(hosts, h)
+				hosts = slices.DeleteFunc(hosts, func(o *Host) bool { return o == h })
 				mu.Unlock()
 				down++
 				p.kill(name, rng)
@@ -277,10 +277,7 @@ func (p *plant) anything(seed int64) {
 		case 2:
 			for _, name := range p.names {
 				if p.nodes[name].host == nil {
-					h := p.start(name)
-					mu.Lock()
-					hosts[h] = true
-					mu.Unlock()
+					running(p.start(name))
 					down--
 					break
 				}
@@ -302,10 +299,7 @@ func (p *plant) anything(seed int64) {
 	p.network.Heal()
 	for _, name := range p.names {
 		if p.nodes[name].host == nil {
-			h := p.start(name)
-			mu.Lock()
-			hosts[h] = true
-			mu.Unlock()
+			running(p.start(name))
 		}
 	}
 	took := p.awaitLeaders(30 * time.Second)

@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -169,6 +168,6 @@ func TestIdleCostOfThreeHosts(t *testing.T) {
 	time.Sleep(2 * time.Second) // the end of the beginning
 	began, used := time.Now(), cpuTime(t)
 	time.Sleep(20 * time.Second) // what is measured is the passing of time
-	t.Log(fmt.Sprintf("3 hosts, 32 groups: %.2f %% of a core, %d goroutines",
-		100*float64(cpuTime(t)-used)/float64(time.Since(began)), runtime.NumGoroutine()))
+	t.Logf("3 hosts, 32 groups: %.2f %% of a core, %d goroutines",
+		100*float64(cpuTime(t)-used)/float64(time.Since(began)), runtime.NumGoroutine())
 }

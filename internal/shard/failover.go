@@ -16,6 +16,7 @@ const (
 	leaderless   = 300 * time.Millisecond // after which a replica that knows no leader asks
 	askEvery     = 100 * time.Millisecond
 	turnEvery    = 300 * time.Millisecond // between the candidates, the longest log first
+	graceFor     = 50 * time.Millisecond  // for those that do not agree yet
 	evidenceFor  = 350 * time.Millisecond // how long an answer counts
 	changesKept  = 10 * time.Second
 	changesMost  = 2               // changes of the leader within changesKept, above which raft's own timers must do
@@ -77,6 +78,8 @@ type failover struct {
 // vigil is what is known of one group's leadership.
 type vigil struct {
 	term     uint64      // of the leader known last
+	seen     uint64      // term of the replica at the last look
+	moved    time.Time   // when that changed: somebody stands, and has until its turn is over
 	changes  []time.Time // of the leader, oldest first
 	missing  time.Time   // since when there is none that is alive; zero: there is
 	asked    time.Time
@@ -165,8 +168,8 @@ func (f *failover) look(now time.Time, w world, r replicaView, d *decision) {
 	}
 	// The agreement must hold until our turn comes, so it is renewed.
 	v.ask(now, w, r, d)
-	turn := v.majority.Add(time.Duration(rank(w.Self, agree, r)) * turnEvery)
-	if now.Before(turn) || !v.mayStand(now, r) {
+	place := time.Duration(rank(w.Self, agree, r)) * turnEvery
+	if now.Sub(v.majority) < place || now.Sub(v.majority) < graceFor && !unanimous(w, r, agree) || !v.mayStand(now, r, place) {
 		return
 	}
 	v.stood = now
@@ -180,6 +183,12 @@ func (v *vigil) note(now time.Time, r replicaView) {
 			v.changes = append(v.changes, now)
 		}
 		v.term = r.Term
+	}
+	if r.Term != v.seen {
+		if v.seen != 0 {
+			v.moved = now
+		}
+		v.seen = r.Term
 	}
 	v.changes = slices.DeleteFunc(v.changes, func(t time.Time) bool { return now.Sub(t) > changesKept })
 	switch {
@@ -223,17 +232,27 @@ func (v *vigil) ask(now time.Time, w world, r replicaView, d *decision) {
 	}
 }
 
-// mayStand reports whether the replica may stand for election now. A candidate may once its election has come to
-// nothing; a group whose leader changes all the time is left to raft's timers.
-func (v *vigil) mayStand(now time.Time, r replicaView) bool {
-	if len(v.changes) > changesMost {
+// unanimous reports whether everybody agrees who can speak. Who does not may just not have noticed yet, and be first in
+// line.
+func unanimous(w world, r replicaView, agree map[base.NodeID]opinion) bool {
+	return !slices.ContainsFunc(r.Voters, func(n base.NodeID) bool {
+		_, agrees := agree[n]
+		return n != w.Self && n != r.Leader && !agrees && !w.Down(n)
+	})
+}
+
+// mayStand reports whether the replica may stand for election now, with the place in line that it has. Whoever stands
+// has until the end of its turn. A candidate may stand again once its election has come to nothing, and not at the same
+// moment as its rival. A group whose leader changes all the time is left to raft's timers.
+func (v *vigil) mayStand(now time.Time, r replicaView, place time.Duration) bool {
+	if len(v.changes) > changesMost || now.Sub(v.moved) < turnEvery {
 		return false
 	}
 	switch r.State {
 	case "follower":
 		return v.stood.IsZero() || now.Sub(v.stood) >= turnEvery
 	case "candidate":
-		return now.Sub(v.standing) >= candidateFor && now.Sub(v.stood) >= candidateFor
+		return now.Sub(v.standing) >= candidateFor+place && now.Sub(v.stood) >= candidateFor+place
 	}
 	return false
 }
