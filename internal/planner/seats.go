@@ -36,6 +36,7 @@ type Seat struct {
 	Voter  bool
 	Match  uint64 // the last entry it is known to hold
 	Heard  bool   // it has acknowledged something in this term just now
+	Hosted bool   // its node has confirmed, durably, that it has the replica for this seat
 }
 
 // SeatNode is what a shard's leader knows of one node in the root's table.
@@ -310,6 +311,10 @@ func (p *seatPlan) promote() {
 	for i, s := range p.in.Seats {
 		switch {
 		case s.Voter || p.classes[i] != seatRight:
+		case !s.Hosted:
+			// It may answer all the same, with a replica of an earlier seat that it is about to be told to give up. Once it
+			// votes it must not lose what it has acknowledged.
+			p.wait("node %s has not confirmed that it has a replica", s.Node)
 		case !p.sound(s):
 			p.wait("node %s is catching up", s.Node)
 		case p.voters > len(p.in.Intended):

@@ -109,7 +109,7 @@ func (c *seatCluster) input(g *seatGroup, r *ring.Ring) SeatInput {
 	}
 	for _, s := range g.seats {
 		s.Match *= 1000
-		s.Heard = c.answers(s)
+		s.Heard, s.Hosted = c.answers(s), c.answers(s)
 		in.Seats = append(in.Seats, s)
 	}
 	for id, n := range c.nodes {
@@ -319,7 +319,11 @@ func TestSeatsRefuse(t *testing.T) {
 		return Seat{Server: id(n), Node: base.NodeID(fmt.Sprintf("n%d", n)), Voter: true, Match: 1000, Heard: heard}
 	}
 	guest := func(n byte, match uint64, heard bool) Seat {
-		return Seat{Server: id(n), Node: base.NodeID(fmt.Sprintf("n%d", n)), Match: match, Heard: heard}
+		return Seat{Server: id(n), Node: base.NodeID(fmt.Sprintf("n%d", n)), Match: match, Heard: heard, Hosted: true}
+	}
+	unconfirmed := func(s Seat) Seat {
+		s.Hosted = false
+		return s
 	}
 	nodes := func(change func(map[base.NodeID]SeatNode)) map[base.NodeID]SeatNode {
 		m := make(map[base.NodeID]SeatNode)
@@ -344,7 +348,10 @@ func TestSeatsRefuse(t *testing.T) {
 		"a new voter would make a majority of the silent": {SeatInput{
 			Intended: three, Seats: []Seat{voter(1, true), voter(2, false), guest(3, 1000, false)}, Nodes: nodes(nil),
 		}, SeatWait, "", "node n3 is catching up"},
-		"caught up":                 {SeatInput{Intended: three, Seats: []Seat{voter(1, true), voter(2, true), guest(3, 950, true)}, Nodes: nodes(nil)}, SeatPromote, "n3", "it has caught up"},
+		"caught up": {SeatInput{Intended: three, Seats: []Seat{voter(1, true), voter(2, true), guest(3, 950, true)}, Nodes: nodes(nil)}, SeatPromote, "n3", "it has caught up"},
+		"answers for another seat": {SeatInput{
+			Intended: three, Seats: []Seat{voter(1, true), voter(2, true), unconfirmed(guest(3, 1000, true))}, Nodes: nodes(nil),
+		}, SeatWait, "", "node n3 has not confirmed that it has a replica"},
 		"heard of, but has nothing": {SeatInput{Intended: three, Last: 10, Seats: []Seat{voter(1, true), voter(2, true), guest(3, 0, true)}, Nodes: nodes(nil)}, SeatWait, "", "node n3 is catching up"},
 		"a node with another directory": {SeatInput{
 			Intended: three, Seats: []Seat{voter(1, true), voter(2, true), voter(3, false)},

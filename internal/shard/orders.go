@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/eastguard/eastguard/internal/base"
-	"github.com/eastguard/eastguard/internal/peer"
 )
 
 // change makes a function that changes a group's configuration, waits until that is committed, and says so.
@@ -40,7 +39,7 @@ func (r *reconciler) report(g *group, what string, err error, attrs ...any) {
 
 // tell orders a node to host or drop a replica, in a goroutine of its own, unless it was told just now. Orders are
 // repeated until what they are for has come about: nobody has to remember the answer.
-func (r *reconciler) tell(ctx context.Context, kind peer.Kind, g *group, o order, index uint64) {
+func (r *reconciler) tell(ctx context.Context, g *group, o order, index uint64) {
 	h := r.host
 	if h.o.Peers == nil || !r.due(o) {
 		return
@@ -48,8 +47,11 @@ func (r *reconciler) tell(ctx context.Context, kind peer.Kind, g *group, o order
 	r.loop.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 		defer cancel()
-		err := h.order(ctx, kind, g, o.node, o.server, index)
-		if kind == kindDrop && (err == nil || errors.Is(err, base.CodeShardNotFound) || errors.Is(err, base.CodePreconditionFailed)) {
+		err := h.order(ctx, o.kind, g, o.node, o.server, index)
+		if o.kind == kindHost && err == nil {
+			g.seated.ordered(o.server, index)
+		}
+		if o.kind == kindDrop && (err == nil || errors.Is(err, base.CodeShardNotFound) || errors.Is(err, base.CodePreconditionFailed)) {
 			r.dropDone(o)
 		}
 		if err != nil {
@@ -123,7 +125,7 @@ func (r *reconciler) tellDrops(ctx context.Context) bool {
 			r.dropDone(o) // the node has another meta directory: nothing is left of the replica
 			continue
 		}
-		r.tell(ctx, kindDrop, g, o, index)
+		r.tell(ctx, g, o, index)
 	}
 	return len(pending) > 0
 }

@@ -5,11 +5,64 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/eastguard/eastguard/internal/base"
 )
 
 // heardFor is how long an answer of a member counts as a sign that it follows: raft's heartbeats come every 400 to
 // 800 ms.
 const heardFor = 3 * time.Second
+
+// confirmed is which members of a group have a replica for the seat that they have now. A member that was removed and
+// added again may still have the replica of before, with an order to give it up on its way: it must not vote until its
+// node has taken the order of the new seat, after which it takes no older one.
+type confirmed struct {
+	mu    sync.Mutex
+	term  uint64 // that this replica leads in
+	since uint64 // orders of a configuration below this one say nothing: committed when the term began
+	seats map[base.UUID]seatIndex
+}
+
+type seatIndex struct {
+	added   uint64 // the configuration that lists the member; 0: one before the term
+	ordered uint64 // the one that its node has confirmed
+}
+
+// begin forgets what was known in another term.
+func (c *confirmed) begin(term, committed uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if term != c.term || c.seats == nil {
+		c.term, c.since, c.seats = term, committed, make(map[base.UUID]seatIndex)
+	}
+}
+
+// added notes that a member was added by the configuration of index.
+func (c *confirmed) added(server base.UUID, index uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seats != nil {
+		c.seats[server] = seatIndex{added: index}
+	}
+}
+
+// ordered notes that a member's node has taken an order of the configuration of index, or a later one that lists it.
+func (c *confirmed) ordered(server base.UUID, index uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.seats[server]; c.seats != nil && index > s.ordered {
+		s.ordered = index
+		c.seats[server] = s
+	}
+}
+
+// has reports whether the member's node has confirmed the seat that the member has.
+func (c *confirmed) has(server base.UUID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, known := c.seats[server]
+	return known && s.ordered >= max(s.added, c.since) && s.ordered > 0
+}
 
 // progress is what the members of a group are known to hold, by their answers to this replica as leader. Raft keeps the
 // same and shows it to nobody; the transport sees every answer and notes it here.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/internal/base"
 )
 
 func TestProgress(t *testing.T) {
@@ -35,4 +37,30 @@ func TestProgress(t *testing.T) {
 	p.installed("a", &raft.InstallSnapshotRequest{Term: 4, LastLogIndex: 9}, &raft.InstallSnapshotResponse{Success: true})
 	entries(3, 20, 1, true)
 	require.Equal(t, uint64(9), p.of(4, "a").match, "an answer to an earlier term is late")
+}
+
+func TestConfirmed(t *testing.T) {
+	a, b := base.UUID{1}, base.UUID{2}
+	var c confirmed
+	c.added(a, 9)
+	c.ordered(a, 9)
+	require.False(t, c.has(a), "before a term nothing is known")
+	c.begin(3, 20)
+	require.False(t, c.has(a))
+	c.ordered(a, 19)
+	require.False(t, c.has(a), "an order of before the term may be of an earlier seat")
+	c.ordered(a, 20)
+	require.True(t, c.has(a))
+	c.begin(3, 25)
+	require.True(t, c.has(a), "the same term")
+
+	c.added(b, 30)
+	c.ordered(b, 29)
+	require.False(t, c.has(b), "an order that was on its way before it was added again")
+	c.ordered(b, 31)
+	require.True(t, c.has(b))
+	c.added(b, 40)
+	require.False(t, c.has(b), "added again")
+	c.begin(4, 41)
+	require.False(t, c.has(a), "another term")
 }

@@ -30,6 +30,7 @@ const (
 type seating struct {
 	began    time.Time // when the replica was made
 	progress progress
+	seated   confirmed
 	hold     hold
 	seatStep atomic.Pointer[planner.SeatStep] // the last one
 }
@@ -82,6 +83,7 @@ type reconciler struct {
 
 // order is what a node is told about one replica.
 type order struct {
+	kind   peer.Kind // kindHost or kindDrop
 	shard  base.ShardID
 	server base.UUID
 	node   base.NodeID
@@ -137,6 +139,7 @@ func (r *reconciler) round(ctx context.Context) bool {
 			continue
 		}
 		committed := g.raft.CommitIndex() // before the members are read: what removes one of them lies above
+		g.seated.begin(term, committed)
 		in, members := r.input(g, term, table)
 		step := planner.Seats(in)
 		g.seatStep.Store(&step)
@@ -148,7 +151,7 @@ func (r *reconciler) round(ctx context.Context) bool {
 		for _, m := range members {
 			if !m.voter && m.id != g.serverID {
 				busy = true
-				r.tell(ctx, kindHost, g, order{g.id, m.server, m.node}, committed)
+				r.tell(ctx, g, order{kindHost, g.id, m.server, m.node}, committed)
 			}
 		}
 	}
@@ -261,7 +264,9 @@ func (r *reconciler) input(g *group, term uint64, table *surroundings) (planner.
 	now := time.Now()
 	for _, m := range members {
 		table.node(h, m.node)
-		in.Seats = append(in.Seats, planner.Seat{Server: m.server, Node: m.node, Voter: m.voter, Match: m.match, Heard: m.follows(now)})
+		in.Seats = append(in.Seats, planner.Seat{
+			Server: m.server, Node: m.node, Voter: m.voter, Match: m.match, Heard: m.follows(now), Hosted: g.seated.has(m.server),
+		})
 	}
 	return in, members
 }
@@ -280,11 +285,15 @@ func (r *reconciler) action(g *group, term uint64, members []member, step planne
 	switch step.Kind {
 	case planner.SeatAdd:
 		g.progress.forget(id)
-		return r.change(g, "seat added", func() raft.IndexFuture { return g.raft.AddNonvoter(id, addr, 0, seatPatience) }, nil, "node", step.Node, "why", step.Why)
+		added := func(index uint64) {
+			g.seated.added(step.Server, index)
+			r.dropDone(order{kindDrop, g.id, step.Server, step.Node})
+		}
+		return r.change(g, "seat added", func() raft.IndexFuture { return g.raft.AddNonvoter(id, addr, 0, seatPatience) }, added, "node", step.Node, "why", step.Why)
 	case planner.SeatPromote:
 		return r.change(g, "seat promoted", func() raft.IndexFuture { return g.raft.AddVoter(id, addr, 0, seatPatience) }, nil, "node", step.Node, "why", step.Why)
 	case planner.SeatRemove:
-		gone := order{g.id, step.Server, step.Node}
+		gone := order{kindDrop, g.id, step.Server, step.Node}
 		return r.change(g, "seat removed", func() raft.IndexFuture { return g.raft.RemoveServer(id, 0, seatPatience) }, func(index uint64) { r.dropped(gone, index) }, "node", step.Node, "why", step.Why)
 	case planner.SeatYield:
 		return func(ctx context.Context) {

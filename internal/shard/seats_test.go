@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -134,9 +135,31 @@ func (r *registry) await(d time.Duration, what string, cond func() bool) time.Du
 			return time.Since(began)
 		}
 		if time.Since(began) > d {
-			r.p.t.Fatalf("not within %s: %s\n%s", d, what, r.p)
+			r.p.t.Fatalf("not within %s: %s\n%s%s", d, what, r.p, r)
 		}
 	}
+}
+
+// String is what the leaders think of their members, and what the manifests hold.
+func (r *registry) String() string {
+	text := ""
+	for i := range r.p.shards {
+		shard := base.ShardID{Root: uint16(i)}
+		if h := r.p.leader(shard); h != nil {
+			d, _ := h.Detail(r.p.t.Context(), shard)
+			text += fmt.Sprintf("shard %s, last %d: %s\n", shard, d.LastIndex, d.Seats)
+			for _, m := range d.Members {
+				known, _ := r.get(m.Node)
+				text += fmt.Sprintf("  %+v known %+v\n", m, known)
+			}
+		}
+	}
+	for _, name := range r.p.names {
+		if h := r.p.nodes[name].host; h != nil {
+			text += fmt.Sprintf("%s: %+v\n", name, h.current())
+		}
+	}
+	return text
 }
 
 // right reports whether every shard has the voters that the ring names, all level with the leader, and nobody else.

@@ -29,7 +29,11 @@ type life struct {
 // be cut off, and leaderships move, all under load and with every host keeping its own seats. No acknowledged command
 // may be lost, no term may have two leaders, and in the end every seat must be where the ring wants it.
 func TestTownsLive(t *testing.T) {
-	for seed := range int64(runs(4)) {
+	seeds := []int64{43} // a member that was added again lost its replica to the order to give up the one of before
+	for seed := range int64(runs(3)) {
+		seeds = append(seeds, seed)
+	}
+	for _, seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			led := &terms{leaders: make(map[string]base.NodeID)}
 			inTown(t, 5, 4, func(t *testing.T, p *plant, r *registry) {
