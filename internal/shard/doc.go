@@ -9,6 +9,15 @@
 // one batch. The batch, and those of other groups at that moment, become one commit of the shared log: one fsync. Once
 // committed, fsm applies it to the meta.State, answers the callers, and tells OnApply which topics changed.
 //
+// Replicas talk over the connections of package peer. On the way out (transport.go) requests of all groups share them,
+// heartbeats of many groups share messages (heartbeats.go), snapshots go in chunks on the bulk lane (chunks.go). On the
+// way in (receive.go) a request is admitted, if it names this very server and generation, and waits in the inbox of its
+// group, which is bounded and leaves nobody without an answer.
+//
+// Failover follows the connections, not raft's timers: when the node of a leader is given up, or nobody leads, the voters
+// ask each other (watch.go), and once a majority has lost it the one with the longest log is let stand (failover.go,
+// which decides and is pure; stand.go). A group is begun and given up on orders alone (hosting.go).
+//
 // Members and leaders: a reconciler takes each group led here, step by step, to the members that the ring names
 // (reconcile.go; which step is next says planner.Seats), a balancer gives leaderships to the nodes that should have them
 // (balance.go; planner.Leaders), and both leave the others to do the same. A transfer (transfer.go) is our own: the
@@ -17,8 +26,14 @@
 //
 // What is not obvious:
 //
-//   - A fresh read (View) asks raft to verify its leadership, it relies on no lease. A leader serves nothing before a
-//     barrier of its own term, so that all it inherited is applied.
+//   - A fresh read (View) asks a majority, by messages sent after the question: it relies on no lease, nor on raft's own
+//     VerifyLeader, which counts answers that were given before. A leader serves nothing before a barrier of its own term,
+//     so that all it inherited is applied.
+//   - Heartbeats wait for the group's main loop like every request: raft 1.8.0 would handle them beside it and can diverge
+//     (heartbeat_test.go shows it).
+//   - While a follower is away its append waits in the transport, since raft would try again ever more rarely.
+//   - A commit index that travels with entries never exceeds the last of them: of what lies behind in the follower's log
+//     nothing is known.
 //   - Terms and votes are durable before raft goes on. When the log cannot be written the process must end: OnFatal is
 //     called and the group's goroutine stops where it stands, since raft would panic on the error.
 //   - What a group needs for the older of its two snapshots stays in the log, so that losing the newer one costs

@@ -2,7 +2,6 @@ package shard
 
 import (
 	"context"
-	"errors"
 	"io"
 	"time"
 
@@ -77,9 +76,15 @@ func (t *transport) AppendEntries(id raft.ServerID, addr raft.ServerAddress, arg
 	}
 }
 
-// isAway reports whether a request did not reach the replica, and a later one may.
+// isAway reports whether a request did not reach the replica, and a later one may: the node is gone or stopping, has not
+// been given the replica yet, or has too much to do.
 func isAway(err error) bool {
-	return errors.Is(err, base.CodeUnreachable) || errors.Is(err, base.CodeShardNotFound)
+	switch base.CodeOf(err) {
+	case base.CodeUnreachable, base.CodeShardNotFound, base.CodeShuttingDown, base.CodeBusy:
+		return true
+	default:
+		return false
+	}
 }
 
 func (t *transport) appendOnce(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
