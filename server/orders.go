@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -230,32 +229,30 @@ func (s *Server) takeFences(ctx context.Context, disk base.DiskID, requests []me
 	return answers, nil
 }
 
+// maxInventory is how many ranges a page has at most.
+const maxInventory = 1 << 14
+
 // inventory is a page of what this disk holds, from a range on.
 func (s *Server) inventory(from base.RangeRef, limit int) meta.Inventory {
-	limit = min(max(limit, 1), 1<<14)
+	limit = min(max(limit, 1), maxInventory)
 	page := meta.Inventory{Disk: s.id.Disk}
-	held := make(map[base.RangeRef][]meta.HeldSegment)
-	for _, info := range s.store.All() {
-		if info.Ref.Compare(from) < 0 {
-			continue
-		}
-		end := info.SealedEnd
-		if end < 0 {
-			end = info.DurableEnd
-		}
-		held[info.Ref] = append(held[info.Ref], meta.HeldSegment{Segment: info.Segment, Base: info.Base, End: end})
-	}
-	refs := make([]base.RangeRef, 0, len(held))
-	for ref := range held {
-		refs = append(refs, ref)
-	}
-	slices.SortFunc(refs, base.RangeRef.Compare)
+	refs := s.store.Ranges(from, limit+1)
 	if len(refs) > limit {
 		page.Next, page.More = refs[limit], true
 		refs = refs[:limit]
 	}
 	for _, ref := range refs {
-		page.Ranges = append(page.Ranges, meta.Held{Ref: ref, Segments: held[ref]})
+		held := meta.Held{Ref: ref}
+		for _, info := range s.store.Segments(ref) {
+			end := info.SealedEnd
+			if end < 0 {
+				end = info.DurableEnd
+			}
+			held.Segments = append(held.Segments, meta.HeldSegment{Segment: info.Segment, Base: info.Base, End: end})
+		}
+		if len(held.Segments) > 0 {
+			page.Ranges = append(page.Ranges, held)
+		}
 	}
 	return page
 }

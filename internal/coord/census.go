@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	censusPage  = 2048                  // ranges a message
+	censusPage  = 4096                  // ranges a message
 	censusDelay = time.Second           // so that the loops of one election, and the marks of one restart, share a count
 	censusPause = 50 * time.Millisecond // between two pages
 	censusTries = 5                     // of one page

@@ -57,6 +57,33 @@ func (s *Store) All() []SegmentInfo {
 	return infos
 }
 
+// Ranges returns up to limit of the ranges known here, in their order, beginning with from or what follows it. It
+// goes over all of them and keeps no more than twice the limit, so a walk in pages costs memory for a page.
+func (s *Store) Ranges(from base.RangeRef, limit int) []base.RangeRef {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var page []base.RangeRef
+	cut := func() {
+		slices.SortFunc(page, base.RangeRef.Compare)
+		page = page[:min(len(page), limit)]
+	}
+	full := false // then what lies behind the page's last is of no interest
+	for topic, ranges := range s.topics {
+		for id := range ranges {
+			ref := base.RangeRef{Topic: topic, Range: id}
+			if ref.Compare(from) < 0 || full && ref.Compare(page[limit-1]) > 0 {
+				continue
+			}
+			if page = append(page, ref); len(page) == 2*limit {
+				cut()
+				full = true
+			}
+		}
+	}
+	cut()
+	return page
+}
+
 // info is the segment as of now; ok is false before its opening is durable.
 func (g *segmentLog) info() (i SegmentInfo, ok bool) {
 	g.rng.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -460,5 +461,29 @@ func TestErrorsAfterClose(t *testing.T) {
 		"topic":  n.DropTopic(topicA, nop),
 	} {
 		require.ErrorIs(t, err, base.CodeShuttingDown, fmt.Sprint(name))
+	}
+}
+
+func TestRangesComeInPages(t *testing.T) {
+	n := start(t, vfs.NewMem(), small())
+	var want []base.RangeRef
+	for i := range 23 {
+		spec := specOf(base.SegmentID(i+1), 0, 0)
+		spec.Ref = base.RangeRef{Topic: base.TopicID{byte(i * 37 % 5)}, Range: base.RangeID(i + 1)}
+		want = append(want, spec.Ref)
+		n.openSegment(spec)
+	}
+	slices.SortFunc(want, base.RangeRef.Compare)
+	for _, limit := range []int{1, 4, 23, 100} {
+		var got []base.RangeRef
+		for from := (base.RangeRef{}); ; {
+			page := n.Ranges(from, limit+1)
+			got = append(got, page[:min(len(page), limit)]...)
+			if len(page) <= limit {
+				break
+			}
+			from = page[limit]
+		}
+		require.Equal(t, want, got, "limit %d", limit)
 	}
 }
