@@ -33,7 +33,7 @@ DATA      publish consume
 TOPICS    topic route            LAYOUT  shard
 NODES     node cluster events    SCRIPT  wait run
 MEASURE   bench                  SETUP   config context completion version
-LEARN     help <command>, help <topic>, explain <code>, schema <name>
+LEARN     help <command | topic>, explain <code>, cheat <topic>, schema <name>
 
 Help topics: %s.
 Global flags: help environment, or any command with --help.
@@ -137,8 +137,8 @@ func (h *helpPage) command(cmd *cobra.Command) {
 	fprintf(h.w, "%s\n", text)
 	if cmd.Example != "" {
 		h.section("EXAMPLES")
-		for _, line := range strings.Split(cmd.Example, "\n") {
-			fprintf(h.w, "  eg-cli %s\n", strings.TrimSpace(line))
+		for _, line := range examplesOf(cmd) {
+			fprintf(h.w, "  %s\n", line)
 		}
 	}
 	h.section("USAGE")
@@ -179,18 +179,11 @@ func (h *helpPage) flags(title string, set *pflag.FlagSet) {
 		if f.Hidden {
 			return
 		}
-		name, usage := pflag.UnquoteUsage(f)
-		left := "      --" + f.Name
-		if f.Shorthand != "" {
-			left = "  -" + f.Shorthand + ", --" + f.Name
+		left, usage := flagForm(f)
+		if f.Shorthand == "" {
+			left = "    " + left
 		}
-		if name != "" && f.Value.Type() != "count" {
-			if f.NoOptDefVal != "" && f.Value.Type() != "bool" {
-				left += "[=" + name + "]"
-			} else {
-				left += " " + name
-			}
-		}
+		left = "  " + left
 		h.flag(left, usage)
 	})
 }

@@ -50,6 +50,7 @@ var documents = map[string]document{
 	"context.list":   {"list", contextRow{}},
 	"context.show":   {"object", contextDocument{}},
 	"explain":        {"object", explainDocument{}},
+	"cheat":          {"object", cheatDocument{}},
 	"schema.list":    {"list", schemaRow{}},
 	"error":          {"object", errorDocument{}},
 }

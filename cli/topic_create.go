@@ -22,23 +22,34 @@ type createTopicOptions struct {
 	*app
 	request     sdk.CreateTopic
 	ifNotExists bool
+	explain     bool
 	dryRun      bool
 	detailed    bool
 }
 
 // createdTopic is the document of topic create.
 type createdTopic struct {
-	Schema            string  `json:"schema"`
-	Topic             string  `json:"topic"`
-	ID                string  `json:"id"`
-	ReplicationFactor int     `json:"replication_factor"`
-	Ranges            int     `json:"ranges"`
-	Strategy          string  `json:"strategy"`
-	Shard             string  `json:"shard"`
-	ShardLeader       string  `json:"shard_leader"`
-	Created           bool    `json:"created" doc:"false when it existed, or for a dry run"`
-	DryRun            bool    `json:"dry_run"`
-	TookMs            float64 `json:"took_ms"`
+	Schema            string        `json:"schema"`
+	Topic             string        `json:"topic"`
+	ID                string        `json:"id"`
+	ReplicationFactor int           `json:"replication_factor"`
+	Ranges            int           `json:"ranges"`
+	Strategy          string        `json:"strategy"`
+	Shard             string        `json:"shard"`
+	ShardLeader       string        `json:"shard_leader"`
+	Created           bool          `json:"created" doc:"false when it existed, or for a dry run"`
+	DryRun            bool          `json:"dry_run"`
+	TookMs            float64       `json:"took_ms"`
+	Placement         []placedRange `json:"placement,omitempty" doc:"with --explain"`
+}
+
+// placedRange is where a range of a new topic begins.
+type placedRange struct {
+	Range    string    `json:"range" col:"RANGE"`
+	Start    term.Hash `json:"start" col:"START" as:"hash"`
+	End      string    `json:"end" col:"END" as:"hash" doc:"exclusive; 2^64 is 0x10000000000000000"`
+	Leader   string    `json:"leader" col:"LEADER" doc:"takes the writes"`
+	Replicas []string  `json:"replicas" col:"REPLICAS"`
 }
 
 const schemaTopicCreate = "topic.create/1"
@@ -69,6 +80,7 @@ func newCreateTopicCommand(a *app, use string) *cobra.Command {
 			"Without it the factor is the smaller of 3 and the number of live nodes.",
 		Example: `  create-topic my_topic 3
   create-topic my_topic --rf 1 --ranges 4 --retention 7d
+  create-topic my_topic 3 --explain --dry-run
   create-topic my_topic 1 --if-not-exists -o json`,
 		Args:        argsBetween(1, 2),
 		Annotations: map[string]string{noteChanges: "yes", noteSchema: "topic.create", noteExits: "5"},
@@ -83,6 +95,7 @@ func newCreateTopicCommand(a *app, use string) *cobra.Command {
 	f.StringArray("label", nil, "label `k=v`; may be repeated")
 	f.BoolVar(&o.request.AllowUnderReplicated, "allow-under-replicated", false, "create it though fewer nodes live than the factor asks for")
 	f.BoolVar(&o.ifNotExists, "if-not-exists", false, "succeed when the topic exists already")
+	f.BoolVar(&o.explain, "explain", false, "show which nodes each range begins on; goes well with --dry-run")
 	f.Bool("wait", false, "wait until it takes records, which is what it does whenever this command succeeds")
 	addPlanFlags(f, &o.dryRun, &o.detailed)
 	cmd.RunE = a.withDeadline(func(ctx context.Context, cmd *cobra.Command, args []string) error {
@@ -211,6 +224,9 @@ func runCreateTopic(ctx context.Context, o *createTopicOptions, admin interface 
 		Strategy: t.Strategy.String(), Shard: made.Shard.String(), ShardLeader: string(made.ShardLeader),
 		Created: !o.dryRun, DryRun: o.dryRun, TookMs: millis(o.Now().Sub(start)),
 	}
+	if o.explain {
+		doc.Placement = placementOf(made.Topic)
+	}
 	if err := o.printCreated(doc); err != nil {
 		if doc.Created {
 			return unprinted(err)
@@ -231,7 +247,29 @@ func (o *createTopicOptions) printCreated(doc createdTopic) error {
 	return o.output().Object(doc, func(p *term.Page) {
 		p.Line("%s topic %s  replication factor %d  %s  shard %s (leader %s)  %s", verb, term.Escape(doc.Topic), doc.ReplicationFactor,
 			plural(int64(doc.Ranges), "range"), doc.Shard, orDash(doc.ShardLeader), took(doc.TookMs))
+		if o.explain {
+			p.Line("")
+			p.Table(doc.Placement)
+		}
 	})
+}
+
+func placementOf(t sdk.TopicDetail) []placedRange {
+	rows := []placedRange{}
+	for _, r := range t.Ranges {
+		row := placedRange{Range: r.ID.String(), Start: term.Hash(r.Span.Start), End: spanEnd(r.Span.End), Replicas: []string{}}
+		for _, s := range r.Segments {
+			row.Replicas = row.Replicas[:0] // of the last segment, which is the active one
+			for _, rep := range s.Replicas {
+				row.Replicas = append(row.Replicas, string(rep.Node))
+			}
+		}
+		if len(row.Replicas) > 0 {
+			row.Leader = row.Replicas[0]
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // exists answers for a topic that is there already: fine with --if-not-exists, else an error with its facts.

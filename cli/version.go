@@ -30,7 +30,8 @@ type versionDocument struct {
 type nodeVersionRow struct {
 	Node    string `json:"node" col:"NODE"`
 	Address string `json:"address" col:"ADDRESS"`
-	Version string `json:"version" col:"VERSION"`
+	State   string `json:"state" col:"STATE"`
+	Version string `json:"version" col:"VERSION" doc:"empty when nobody has heard it yet"`
 }
 
 func newVersionCommand(a *app) *cobra.Command {
@@ -56,13 +57,15 @@ func runVersion(ctx context.Context, o *versionOptions) error {
 		if err != nil {
 			return err
 		}
-		status, err := admin.ClusterStatus(ctx)
+		list, err := admin.ListNodes(ctx)
 		if err != nil {
 			return err
 		}
-		for _, n := range status.Nodes {
-			doc.Nodes = append(doc.Nodes, nodeVersionRow{Node: string(n.ID), Address: n.Address, Version: n.Version})
-			doc.Skew = doc.Skew || n.Version != doc.Client
+		for _, n := range list.Nodes {
+			doc.Nodes = append(doc.Nodes, nodeVersionRow{Node: string(n.ID), Address: n.Address, State: n.State, Version: n.Version})
+			// What a node that has gone for good ran is no skew of the cluster.
+			gone := n.State == "left" || n.State == "dead"
+			doc.Skew = doc.Skew || n.Version != doc.Client && n.Version != "" && !gone
 		}
 	}
 	err := o.output().Object(doc, func(p *term.Page) {
