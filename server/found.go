@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/peer"
@@ -16,8 +17,8 @@ import (
 // founding is this node's part in founding a cluster with others. See package pledge, which decides.
 type founding struct {
 	turn turn
-	core *pledge.Core // nil: it does not found with others
-	why  string       // what it does instead
+	core *pledge.Core           // nil: it does not found with others
+	why  atomic.Pointer[string] // what it does instead
 }
 
 // founder is this node as the others pledge to it.
@@ -91,7 +92,7 @@ func (s *Server) foundTogether(ctx context.Context) error {
 			return err
 		}
 		if met != nil {
-			return s.adopt(met)
+			return s.adopt(ctx, met)
 		}
 		minted, err := s.pledgeRound(ctx, search)
 		if minted || err != nil {
@@ -132,7 +133,9 @@ func (s *Server) pledgeRound(ctx context.Context, search *search) (minted bool, 
 	if err := s.founding.turn.take(ctx); err != nil {
 		return false, err
 	}
-	search.waitsFor(s.founding.core.Waiting())
+	if core := s.founding.core; core != nil {
+		search.waitsFor(core.Waiting())
+	}
 	s.founding.turn.give()
 	if !step.Mint {
 		return false, nil
@@ -163,6 +166,9 @@ func (s *Server) pledgeStep(ctx context.Context, think func(*pledge.Core) pledge
 		return pledge.Step{}, err
 	}
 	defer s.founding.turn.give()
+	if s.founding.core == nil {
+		return pledge.Step{}, nil
+	}
 	step := think(s.founding.core)
 	if step.Write == nil {
 		return step, nil
@@ -175,6 +181,18 @@ func (s *Server) pledgeStep(ctx context.Context, think func(*pledge.Core) pledge
 	return step, nil
 }
 
+// neverPledge says that a cluster is known: from now on this node pledges to nobody.
+func (s *Server) neverPledge(ctx context.Context, cluster base.ClusterID) error {
+	if err := s.founding.turn.take(ctx); err != nil {
+		return err
+	}
+	defer s.founding.turn.give()
+	if s.founding.core != nil {
+		s.founding.core.MintedOrJoined(cluster)
+	}
+	return nil
+}
+
 func (s *Server) askPledge(ctx context.Context, addr string, ask *pledge.Ask) (pledge.Answer, error) {
 	_, answer, err := callAddr[pledge.Answer](ctx, s.peers, addr, kindPledge, ask)
 	return answer, err
@@ -182,27 +200,21 @@ func (s *Server) askPledge(ctx context.Context, addr string, ask *pledge.Ask) (p
 
 // servePledge answers a minter.
 func (s *Server) servePledge(ctx context.Context, _ *peer.Request, ask pledge.Ask) (pledge.Answer, error) {
-	if err := s.founding.turn.take(ctx); err != nil {
-		return pledge.Answer{}, err
-	}
-	core, why := s.founding.core, s.founding.why
-	s.founding.turn.give()
-	switch cluster := s.host.Cluster(); {
-	case !cluster.IsZero():
+	if cluster := s.host.Cluster(); !cluster.IsZero() {
 		return pledge.Answer{From: s.founder(), Cluster: cluster, Refusal: fmt.Sprintf("node %s belongs to cluster %s already: join it", s.id.Node, cluster)}, nil
-	case core == nil:
-		return pledge.Answer{From: s.founder(), Pledge: s.id.Pledge, Refusal: fmt.Sprintf("node %s %s", s.id.Node, why)}, nil
 	}
-	step, err := s.pledgeStep(ctx, func(c *pledge.Core) pledge.Step {
-		if c == nil {
-			return pledge.Step{Answer: &pledge.Answer{From: s.founder(), Refusal: "node " + string(s.id.Node) + " could not write a pledge down"}}
-		}
-		return c.OnAsk(ask)
-	})
-	if err != nil {
+	step, err := s.pledgeStep(ctx, func(c *pledge.Core) pledge.Step { return c.OnAsk(ask) })
+	switch {
+	case err != nil:
 		return pledge.Answer{}, err
+	case step.Answer != nil:
+		return *step.Answer, nil
 	}
-	return *step.Answer, nil
+	why := "is starting"
+	if w := s.founding.why.Load(); w != nil {
+		why = *w
+	}
+	return pledge.Answer{From: s.founder(), Refusal: fmt.Sprintf("node %s %s", s.id.Node, why)}, nil
 }
 
 // found mints a cluster. It is never done twice: shard.Bootstrap writes the id down before it makes the first group.

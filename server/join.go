@@ -73,7 +73,8 @@ func (s *Server) findCluster(ctx context.Context) error {
 	return s.waitToJoin(ctx)
 }
 
-func (s *Server) idle(why string) { s.founding.why = why }
+// idle says what this node does instead of pledging, as long as it does not.
+func (s *Server) idle(why string) { s.founding.why.Store(&why) }
 
 // settle makes data_dir and meta_dir say the same.
 func (s *Server) settle() error {
@@ -119,7 +120,7 @@ func (s *Server) waitToJoin(ctx context.Context) error {
 			return err
 		}
 		if met != nil {
-			return s.adopt(met)
+			return s.adopt(ctx, met)
 		}
 		if err := search.pause(ctx); err != nil {
 			return err
@@ -129,7 +130,10 @@ func (s *Server) waitToJoin(ctx context.Context) error {
 
 // adopt makes this node, which belongs to no cluster, one of a cluster that exists. Each step may be repeated by the
 // next start.
-func (s *Server) adopt(met *whoAnswer) error {
+func (s *Server) adopt(ctx context.Context, met *whoAnswer) error {
+	if err := s.neverPledge(ctx, met.Cluster); err != nil {
+		return err
+	}
 	if met.Boot >= s.id.Boot { // a node id whose disk was replaced: its starts go on where they were
 		if err := s.id.RaiseBoot(s.deps.FS, s.cfg.DataDir, s.cfg.MetaDir, met.Boot+1); err != nil {
 			return err

@@ -49,12 +49,17 @@ func TestWholeClusterStartsAgain(t *testing.T) {
 	together(machines, (*machine).start)
 	formed(t, machines)
 	soon(t, "three voters of the root", func() bool { return len(machines[0].srv.host.Voters(base.RootShard)) == 3 })
+	began := time.Now()
 	together(machines, (*machine).stop)
+	t.Logf("stopped in %v", time.Since(began))
+	began = time.Now()
 	for _, m := range machines {
 		m.cfg.JoinSeedNodes, m.cfg.BootstrapExpect = nil, 0
 	}
 	together(machines, (*machine).start)
+	t.Logf("started in %v", time.Since(began))
 	formed(t, machines)
+	t.Logf("formed in %v", time.Since(began))
 	for _, m := range machines {
 		require.EqualValues(t, 2, m.srv.id.Boot)
 	}
