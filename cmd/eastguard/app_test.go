@@ -30,6 +30,8 @@ type fakeBroker struct {
 	closeErr  error
 	closeTime time.Duration
 	fatal     chan error
+	stopped   chan error
+	retired   chan struct{}
 
 	mu     sync.Mutex
 	closed bool
@@ -46,6 +48,10 @@ func (b *fakeBroker) Start(ctx context.Context) error {
 
 func (b *fakeBroker) Addr() string        { return "127.0.0.1:2921" }
 func (b *fakeBroker) Fatal() <-chan error { return b.fatal }
+
+func (b *fakeBroker) Stopped() <-chan error { return b.stopped }
+
+func (b *fakeBroker) Retired() <-chan struct{} { return b.retired }
 
 func (b *fakeBroker) Close() error {
 	time.Sleep(b.closeTime)
@@ -70,7 +76,7 @@ func runApp(t *testing.T, b *fakeBroker, signals map[time.Duration]os.Signal, ar
 		time.AfterFunc(at, func() { ch <- sig })
 	}
 	if b != nil {
-		b.fatal = make(chan error, 1)
+		b.fatal, b.stopped, b.retired = make(chan error, 1), make(chan error, 1), make(chan struct{}, 1)
 	}
 	a := &app{
 		args: args, stdout: &stdout, stderr: &stderr, signals: ch,
@@ -98,6 +104,8 @@ func TestLifeOfTheProcess(t *testing.T) {
 		broker  *fakeBroker
 		signals signals
 		fatal   time.Duration
+		stopped time.Duration
+		retired time.Duration
 		code    int
 		took    time.Duration
 		stderr  []string
@@ -130,6 +138,18 @@ func TestLifeOfTheProcess(t *testing.T) {
 			stderr: []string{"eastguard: stable storage failed: fsync: input/output error; hint: check the disk"},
 		},
 		{
+			name: "a double runs", broker: &fakeBroker{}, stopped: time.Minute, code: 1, took: time.Minute,
+			stderr: []string{"eastguard: another process of this node was met"},
+		},
+		{
+			name: "a double is met during the start", broker: &fakeBroker{startTime: time.Hour}, stopped: time.Minute, code: 1, took: time.Minute,
+			stderr: []string{"eastguard: another process of this node was met"},
+		},
+		{
+			name: "told to leave", broker: &fakeBroker{closeTime: time.Second}, retired: time.Minute, code: 0, took: time.Minute + time.Second,
+			stderr: []string{"msg=stopping", "msg=stopped"}, closed: true,
+		},
+		{
 			name: "failed fsync while stopping", broker: &fakeBroker{closeTime: time.Hour}, fatal: time.Minute,
 			signals: signals{time.Second: syscall.SIGTERM}, code: 74, took: time.Minute, stderr: []string{"stable storage failed"},
 		},
@@ -138,6 +158,12 @@ func TestLifeOfTheProcess(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				if tc.fatal > 0 {
 					time.AfterFunc(tc.fatal, func() { tc.broker.fatal <- errors.New("fsync: input/output error") })
+				}
+				if tc.stopped > 0 {
+					time.AfterFunc(tc.stopped, func() { tc.broker.stopped <- errors.New("another process of this node was met") })
+				}
+				if tc.retired > 0 {
+					time.AfterFunc(tc.retired, func() { tc.broker.retired <- struct{}{} })
 				}
 				got := runApp(t, tc.broker, tc.signals)
 				require.Equal(t, tc.code, got.code, got.stderr)

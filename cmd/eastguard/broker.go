@@ -19,6 +19,8 @@ type broker interface {
 	Addr() string                    // of the client port
 	Close() error                    // graceful, and waits
 	Fatal() <-chan error             // stable storage failed: nothing may be acknowledged any more
+	Stopped() <-chan error           // this process may not go on as this node
+	Retired() <-chan struct{}        // an operator has asked the node to leave the cluster
 }
 
 type brokerFactory func(cfg config.Config, log *slog.Logger) (broker, error)
@@ -75,6 +77,13 @@ func (a *app) serve(b broker, log *slog.Logger) error {
 			log.Info("ready", "version", version(), "client_address", b.Addr(), "pid", os.Getpid(), "took_ms", time.Since(began).Milliseconds())
 		case err := <-b.Fatal():
 			return storageFailed(err)
+		case err := <-b.Stopped():
+			// No graceful stop here either: it would say farewell in the name of the process that goes on.
+			return &exitError{exitFailed, err}
+		case <-b.Retired():
+			log.Info("stopping", "reason", "told to leave the cluster")
+			cancel()
+			return a.stop(b, started, log)
 		case sig := <-a.signals:
 			log.Info("stopping", "signal", sig.String())
 			cancel()
