@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -170,5 +171,30 @@ func TestRouteKey(t *testing.T) {
 		require.ErrorIs(t, err, CodeTopicNotFound)
 		require.NoError(t, cl.Close())
 		c.close()
+	})
+}
+
+// A broker that takes the connection and says nothing, as one that is stopped does, does not hold up whoever knows others.
+func TestAMuteBrokerIsPassedOver(t *testing.T) {
+	withMeta(t, func(node base.NodeID, _ *mux.Request) (any, error) {
+		return wire.ListNodesResponse{Observer: node}, nil
+	}, func(t *testing.T, n *fakeNet, cl *Client) {
+		for range 20 {
+			cl, err := NewClient(WithSeeds("mute1", "mute2", "n1"), WithDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+				if addr == "n1:2921" {
+					return n.dial(ctx, addr)
+				}
+				here, there := net.Pipe()
+				t.Cleanup(func() { _ = there.Close() })
+				return here, nil
+			}))
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			list, err := cl.Admin().ListNodes(ctx)
+			cancel()
+			require.NoError(t, err)
+			require.Equal(t, NodeID("n1"), list.Observer)
+			require.NoError(t, cl.Close())
+		}
 	})
 }

@@ -21,6 +21,9 @@ const minPatience = 2 * time.Second
 // suspectAfter is how long a request waits before the connection is looked at.
 const suspectAfter = time.Second
 
+// connectPatience is how long a connection may take before another broker is asked.
+const connectPatience = time.Second
+
 // maxHops is how many redirects are followed before the brokers are asked in turn again.
 const maxHops = 3
 
@@ -69,7 +72,7 @@ func (a *asking) run(ctx context.Context) (mux.Response, error) {
 		if !ok {
 			return mux.Response{}, a.failure(ctx)
 		}
-		conn, err := b.connect(ctx)
+		conn, err := a.connect(ctx, b)
 		if err == nil {
 			var answer mux.Response
 			answer, err = a.try(ctx, b, conn)
@@ -99,6 +102,21 @@ func (a *asking) run(ctx context.Context) (mux.Response, error) {
 			return mux.Response{}, a.refusal(err)
 		}
 	}
+}
+
+// connect waits for a connection to one broker, but not for long while there are others: one that has vanished without
+// a word would cost the whole dial timeout before anybody else is asked. The attempt itself goes on.
+func (a *asking) connect(ctx context.Context, b *broker) (*mux.Conn, error) {
+	if len(a.queue) == 0 {
+		return b.connect(ctx)
+	}
+	soon, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	conn, err := b.connect(soon)
+	if err != nil && soon.Err() != nil && ctx.Err() == nil {
+		err = base.Errorf(base.CodeUnreachable, "connect to "+b.addr, "no connection within %v", connectPatience)
+	}
+	return conn, err
 }
 
 // correct takes from an error who decides about the topic, and asks that one next. Two brokers that each believe the
