@@ -101,7 +101,7 @@ type (
 	// ReplicaDetail is one copy of a segment.
 	//
 	//	Node       NodeID
-	//	Disk       base.DiskID
+	//	Disk       DiskID
 	//	DurableEnd int64
 	//	State      string // leader, in_sync, behind, missing
 	ReplicaDetail = wire.ReplicaDetail
@@ -191,6 +191,9 @@ type (
 	//	Replicas         int   // of shards
 	//	SinceMs          int64 // when State began
 	//	Admitted         bool  // the root has accepted this start
+	//	Full             bool  // takes no more records, to keep its reserve of disk
+	//	Damaged          int   // segments whose data is not what was written
+	//	Quarantined      int   // files put aside because they are damaged or nobody's
 	NodeStatus = wire.NodeStatus
 	// ShardStatus is one metadata group.
 	//
@@ -212,7 +215,7 @@ type (
 	//
 	//	Status         NodeStatus
 	//	Cluster        base.ClusterID
-	//	Disk           base.DiskID
+	//	Disk           DiskID
 	//	Meta           base.UUID // of the meta directory
 	//	ClusterAddress string
 	//	DataAddress    string

@@ -30,7 +30,6 @@ func (c *Client) holder(ctx context.Context, r *route, ref base.RangeRef, offset
 	if err := c.ask(ctx, wire.KindLocate, wire.LocateRequest{Ref: ref, Offset: offset, Name: r.Name}, &resp); err != nil {
 		return nil, err
 	}
-	c.brokers.learn(resp.Nodes)
 	for _, n := range resp.Segment.Replicas {
 		if addr := c.brokers.address(n); addr != "" {
 			return c.brokers.at(addr), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -21,41 +22,111 @@ func (s *Server) clusterHealth(ctx context.Context, _ wire.ClusterHealthRequest)
 			resp.Nodes++
 		}
 	}
-	sums, missing := s.sums(ctx)
+	var nodes nodeReports
+	var asking sync.WaitGroup
+	asking.Go(func() { nodes.status, nodes.silent = s.collect(ctx) })
+	sums, missing := s.sums(ctx, false)
+	asking.Wait()
 	resp.Checks = []wire.HealthCheck{
-		s.checkNodes(view),
-		s.checkShards(sums, missing),
+		checkNodes(view, nodes),
+		checkRings(nodes),
+		checkShards(sums, missing),
 		s.checkVoters(view, sums, missing),
 		checkCover(sums, missing),
 		checkCopies(sums, missing),
-		s.checkDisk(),
-		s.checkDamage(),
+		checkDamage(nodes),
+		checkDisks(nodes),
 	}
 	return resp, nil
 }
 
-func (s *Server) checkNodes(view topology.View) wire.HealthCheck {
+// nodeReports is what the nodes say of themselves.
+type nodeReports struct {
+	status []wire.NodeStatus // of those that have not answered, what is believed
+	silent []base.NodeID     // that should have answered
+}
+
+// answered are the reports that the nodes gave themselves.
+func (r nodeReports) answered() []wire.NodeStatus {
+	return slices.DeleteFunc(slices.Clone(r.status), func(n wire.NodeStatus) bool {
+		return slices.Contains(r.silent, n.ID) || n.State == topology.Dead.String() || n.State == topology.Left.String()
+	})
+}
+
+// unheard ends a check's sentence with the nodes that did not answer, of which it knows nothing.
+func (r nodeReports) unheard(c *wire.HealthCheck) {
+	if len(r.silent) > 0 {
+		c.Result = wire.HealthFail
+		c.Detail += "; no answer from " + someOf(r.silent)
+	}
+}
+
+// someOf lists nodes, or the first of many.
+func someOf(nodes []base.NodeID) string {
+	text := ""
+	for i, n := range nodes {
+		switch {
+		case i == mostNamed:
+			return text + " …"
+		case i > 0:
+			text += " "
+		}
+		text += string(n)
+	}
+	return text
+}
+
+func checkNodes(view topology.View, nodes nodeReports) wire.HealthCheck {
 	c := wire.HealthCheck{ID: "EG110", Name: "nodes are alive"}
+	var away []base.NodeID
 	alive := 0
 	for i := range view.Nodes {
 		n := &view.Nodes[i]
-		if n.Liveness == topology.Alive {
+		switch {
+		case n.Liveness == topology.Alive:
 			alive++
-			continue
-		}
-		if n.Standing != topology.Out {
-			c.Result = wire.HealthFail
+		case n.Standing != topology.Out:
+			away = append(away, n.ID)
 		}
 	}
 	c.Detail = fmt.Sprintf("%d of %d nodes alive", alive, len(view.Nodes))
-	if alive == 0 {
+	if len(away) > 0 {
+		c.Detail += ", not " + someOf(away)
+	}
+	if alive == 0 || len(away) > 0 {
 		c.Result = wire.HealthFail
+	}
+	nodes.unheard(&c)
+	if c.Result != wire.HealthPass {
+		c.Next = "eg-cli node list"
+	}
+	return c
+}
+
+// checkRings passes when all nodes have made the same ring: who disagrees looks for shards and copies elsewhere.
+func checkRings(nodes nodeReports) wire.HealthCheck {
+	c := wire.HealthCheck{ID: "EG113", Name: "nodes agree on the members"}
+	rings := make(map[uint64][]base.NodeID)
+	for _, n := range nodes.answered() {
+		rings[n.RingHash] = append(rings[n.RingHash], n.ID)
+	}
+	switch len(rings) {
+	case 0:
+		c.Result, c.Detail = wire.HealthFail, "nobody has said"
+	case 1:
+		c.Detail = fmt.Sprintf("%d nodes have the same ring", len(nodes.answered()))
+	default:
+		c.Result, c.Detail = wire.HealthFail, fmt.Sprintf("%d different rings among %d nodes", len(rings), len(nodes.answered()))
+	}
+	nodes.unheard(&c)
+	if c.Result != wire.HealthPass {
+		c.Next = "eg-cli node ring --verify"
 	}
 	return c
 }
 
 // checkShards passes when every shard's leader has answered: whoever is only said to lead may be gone.
-func (s *Server) checkShards(sums []shardSum, missing []base.ShardID) wire.HealthCheck {
+func checkShards(sums []shardSum, missing []base.ShardID) wire.HealthCheck {
 	c := wire.HealthCheck{ID: "EG120", Name: "every shard has a leader"}
 	c.Detail = fmt.Sprintf("%d of %d shards have a leader", len(sums), len(sums)+len(missing))
 	if len(missing) > 0 || len(sums) == 0 {
@@ -87,45 +158,36 @@ const mostNamed = 8
 func (s *Server) checkVoters(view topology.View, sums []shardSum, missing []base.ShardID) wire.HealthCheck {
 	c := wire.HealthCheck{ID: "EG123", Name: "every shard has its voters, caught up"}
 	want := min(s.cfg.ShardVoters, view.Counted())
-	short, behind, elsewhere := 0, 0, 0
+	short, behind, astray := 0, 0, 0
 	for _, sum := range sums {
-		st := sum.Status
-		if len(st.Voters) < want {
+		if len(sum.Status.Voters) < want {
 			short++
 		}
-		if st.Trails > mostTrail || st.State == "catching_up" {
+		if sum.Behind > 0 {
 			behind++
 		}
-		if intended := s.intendedVoters(st.ID); intended != nil && !sameNodes(intended, st.Voters) {
-			elsewhere++
+		if sum.Astray {
+			astray++
 		}
 	}
-	c.Detail = fmt.Sprintf("%d of %d shards have %d voters", len(sums)-short, len(sums)+len(missing), want)
+	c.Detail = fmt.Sprintf("%d of %d shards have %d or more", len(sums)-short, len(sums)+len(missing), want)
 	switch {
-	case short > 0 || len(missing) > 0 || len(sums) == 0:
+	case short > 0 || behind > 0 || len(missing) > 0 || len(sums) == 0:
 		c.Result = wire.HealthFail
-	case behind > 0 || elsewhere > 0:
+	case astray > 0:
 		c.Result = wire.HealthWarn
 	}
 	if behind > 0 {
-		c.Detail += fmt.Sprintf("; in %d one is behind", behind)
+		c.Detail += fmt.Sprintf("; in %d shards a voter is behind", behind)
 	}
-	if elsewhere > 0 {
-		c.Detail += fmt.Sprintf("; %d are on their way to where the ring wants them", elsewhere)
+	if astray > 0 {
+		c.Detail += fmt.Sprintf("; in %d shards a voter is not where the ring wants it yet", astray)
 	}
 	c.Detail += unanswered(missing)
 	if c.Result != wire.HealthPass {
 		c.Next = "eg-cli shard list"
 	}
 	return c
-}
-
-// mostTrail is how many entries a voter may lack and still count as caught up: those under way.
-const mostTrail = 1024
-
-func sameNodes(a, b []base.NodeID) bool {
-	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
-	return slices.Equal(a, b)
 }
 
 // checkCover proves that the active ranges of each topic tile the key space: a hole would refuse some keys for ever.
@@ -171,36 +233,68 @@ func checkCopies(sums []shardSum, missing []base.ShardID) wire.HealthCheck {
 	return c
 }
 
-func (s *Server) checkDisk() wire.HealthCheck {
-	c := wire.HealthCheck{ID: "EG150", Name: "this node's disk has room and answers in time"}
-	st := s.store.Stats()
-	fsync := s.metrics.fsync.Snapshot()
-	used := 0.0
-	if st.DiskTotal > 0 {
-		used = float64(st.DiskTotal-st.DiskFree) / float64(st.DiskTotal)
+// slowFsync is when an operator should look at a disk.
+const slowFsync = 500 * time.Millisecond
+
+// checkDisks shows the worst disk.
+func checkDisks(nodes nodeReports) wire.HealthCheck {
+	c := wire.HealthCheck{ID: "EG150", Name: "disks have room and answer in time"}
+	var fullest, slowest wire.NodeStatus
+	var full []base.NodeID
+	used := func(n wire.NodeStatus) float64 {
+		if n.DiskTotal == 0 {
+			return 0
+		}
+		return float64(n.DiskUsed) / float64(n.DiskTotal)
+	}
+	for _, n := range nodes.answered() {
+		if n.Full {
+			full = append(full, n.ID)
+		}
+		if fullest.ID == "" || used(n) > used(fullest) {
+			fullest = n
+		}
+		if slowest.ID == "" || n.FsyncP99Us > slowest.FsyncP99Us {
+			slowest = n
+		}
+	}
+	fsync := time.Duration(slowest.FsyncP99Us) * time.Microsecond
+	c.Detail = fmt.Sprintf("%.0f%% used, fsync p99 %s", 100*used(fullest), term.FormatTook(fsync))
+	if len(nodes.status) > 1 {
+		c.Detail = fmt.Sprintf("up to %.0f%% used (%s), fsync p99 up to %s (%s)", 100*used(fullest), fullest.ID, term.FormatTook(fsync), slowest.ID)
 	}
 	switch {
-	case st.DiskFull:
+	case len(full) > 0:
 		c.Result, c.Next = wire.HealthFail, "free space or shorten retention: eg-cli topic alter TOPIC retention=…"
-	case used >= topology.HighWater || fsync.Quantile(0.99) > slowFsync:
-		c.Result = wire.HealthWarn
+		c.Detail = "no room on " + someOf(full) + "; " + c.Detail
+	case used(fullest) >= topology.HighWater || fsync > slowFsync:
+		c.Result, c.Next = wire.HealthWarn, "eg-cli node list"
 	}
-	c.Detail = fmt.Sprintf("%.0f%% used, fsync p99 %s", 100*used, term.FormatTook(fsync.Quantile(0.99)))
+	nodes.unheard(&c)
 	return c
 }
 
-// slowFsync is when an operator should look at the disk.
-const slowFsync = 500 * time.Millisecond
-
-func (s *Server) checkDamage() wire.HealthCheck {
-	c := wire.HealthCheck{ID: "EG141", Name: "this node's data is intact"}
-	st := s.store.Stats()
-	if st.DamagedSegments > 0 {
-		c.Result, c.Next = wire.HealthFail, "see the node's log for the files"
+func checkDamage(nodes nodeReports) wire.HealthCheck {
+	c := wire.HealthCheck{ID: "EG141", Name: "stored data is intact"}
+	damaged, quarantined := 0, 0
+	var where []base.NodeID
+	for _, n := range nodes.answered() {
+		damaged += n.Damaged
+		quarantined += n.Quarantined
+		if n.Damaged+n.Quarantined > 0 {
+			where = append(where, n.ID)
+		}
 	}
-	c.Detail = fmt.Sprintf("%d damaged segments, %d files in quarantine", st.DamagedSegments, st.QuarantinedFiles)
-	if st.DamagedSegments == 0 && st.QuarantinedFiles > 0 {
+	c.Detail = fmt.Sprintf("%d damaged segments, %d files in quarantine", damaged, quarantined)
+	switch {
+	case damaged > 0:
+		c.Result = wire.HealthFail
+	case quarantined > 0:
 		c.Result = wire.HealthWarn
 	}
+	if len(where) > 0 {
+		c.Next = "see the logs of " + someOf(where) + " for the files"
+	}
+	nodes.unheard(&c)
 	return c
 }

@@ -4,31 +4,33 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/shard"
 	"github.com/eastguard/eastguard/internal/telemetry"
-	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
 // lastEvents is how many events fit below a status.
 const lastEvents = 10
 
-// clusterStatus puts the cluster on one page: membership as this node sees it, each shard as its leader does.
+// clusterStatus puts the cluster on one page: each node by its own word, each shard as its leader has it.
 func (s *Server) clusterStatus(ctx context.Context, _ wire.ClusterStatusRequest) (wire.ClusterStatusResponse, error) {
-	now := time.Now()
-	rate := s.rates.now(now)
 	resp := wire.ClusterStatusResponse{
-		Cluster: s.id.Cluster, Observer: s.id.Node, ObservedMs: now.UnixMilli(),
-		InBytesPerSec: rate.inBytes, OutBytesPerSec: rate.outBytes, InRecordsPerSec: rate.inRecords, OutRecordsPerSec: rate.outRecords,
-		Events: s.events(lastEvents),
+		Cluster: s.id.Cluster, Observer: s.id.Node, ObservedMs: time.Now().UnixMilli(), Events: s.events(lastEvents),
 	}
-	for _, n := range s.view().Nodes {
-		resp.Nodes = append(resp.Nodes, s.nodeStatus(n, rate))
+	var asking sync.WaitGroup
+	asking.Go(func() { resp.Nodes, _ = s.collect(ctx) })
+	sums, missing := s.sums(ctx, true)
+	asking.Wait()
+	for _, n := range resp.Nodes {
+		resp.InBytesPerSec += n.InBytesPerSec
+		resp.OutBytesPerSec += n.OutBytesPerSec
+		resp.InRecordsPerSec += n.InRecordsPerSec
+		resp.OutRecordsPerSec += n.OutRecordsPerSec
 	}
-	sums, missing := s.sums(ctx)
 	for _, sum := range sums {
 		resp.Shards = append(resp.Shards, sum.Status)
 		resp.Topics += sum.Topics
@@ -39,7 +41,7 @@ func (s *Server) clusterStatus(ctx context.Context, _ wire.ClusterStatusRequest)
 		resp.UnderReplicated += sum.Under
 	}
 	for _, shard := range missing {
-		st := s.strayStatus(shard)
+		st := s.strayStatus(ctx, shard)
 		resp.Shards = append(resp.Shards, st)
 		if st.Leader == "" {
 			resp.Leaderless++
@@ -50,9 +52,10 @@ func (s *Server) clusterStatus(ctx context.Context, _ wire.ClusterStatusRequest)
 	return resp, nil
 }
 
-// sums asks the leaders of all shards for their figures.
-func (s *Server) sums(ctx context.Context) (sums []shardSum, missing []base.ShardID) {
-	missing = s.gather(ctx, gatherRequest{Sums: true}, func(a gatherAnswer) { sums = append(sums, a.Sums...) })
+// sums asks the leaders of all shards for their figures; with data, also for how much the topics hold, for which the
+// leaders of the segments are asked in turn.
+func (s *Server) sums(ctx context.Context, data bool) (sums []shardSum, missing []base.ShardID) {
+	missing = s.gather(ctx, gatherRequest{Sums: true, Data: data}, func(a gatherAnswer) { sums = append(sums, a.Sums...) })
 	slices.SortFunc(missing, compareShards)
 	slices.SortFunc(sums, func(a, b shardSum) int { return compareShards(a.Status.ID, b.Status.ID) })
 	for i := range sums {
@@ -61,42 +64,12 @@ func (s *Server) sums(ctx context.Context) (sums []shardSum, missing []base.Shar
 	return sums, missing
 }
 
-func (s *Server) nodeStatus(n topology.Node, rate perSecond) wire.NodeStatus {
-	st := wire.NodeStatus{
-		ID: n.ID, Boot: n.Boot, Address: n.Address, State: n.Liveness.String(), Status: n.Standing.String(),
-		Rack: n.Rack, Labels: n.Labels, Version: n.Version, DiskTotal: n.DiskTotal, DiskUsed: n.DiskTotal - n.DiskFree,
-		Segments: n.Segments, Leaders: n.Leading,
-	}
-	if n.ID != s.id.Node {
-		return st
-	}
-	// What a node knows of itself is fresher than what it has spread.
-	stats := s.store.Stats()
-	st.UptimeMs = time.Since(s.started).Milliseconds()
-	st.DiskTotal, st.DiskUsed = stats.DiskTotal, stats.DiskTotal-stats.DiskFree
-	st.InBytesPerSec, st.OutBytesPerSec = rate.inBytes, rate.outBytes
-	st.InRecordsPerSec, st.OutRecordsPerSec = rate.inRecords, rate.outRecords
-	st.Connections = s.mux.Stats().Connections
-	st.Segments, st.Leaders = stats.Segments, s.plane.Leads()
-	st.Vnodes, st.OwnsPerMillion = s.cfg.VnodesPerNode, 1_000_000
-	st.FsyncP99Us = s.metrics.fsync.Snapshot().Quantile(0.99).Microseconds()
-	st.AckP99Us = s.metrics.ack.Snapshot().Quantile(0.99).Microseconds()
-	for _, sh := range s.host.Status() {
-		if sh.Leader == s.id.Node {
-			st.ShardLeaders++
-		}
-	}
-	return st
-}
-
-// ledStatus is a shard as its leader, which is this node, has it.
-func (s *Server) ledStatus(shard base.ShardID) wire.ShardStatus {
-	for _, st := range s.host.Status() {
-		if st.ID == shard {
-			return hostedStatus(st)
-		}
-	}
-	return wire.ShardStatus{ID: shard, State: "no_leader"}
+// detailStatus is a shard as the replica here has it.
+func (s *Server) detailStatus(d shard.Detail) wire.ShardStatus {
+	w := hostedStatus(d.Status)
+	w.SinceMs = s.leadSince(w.ID, w.Leader)
+	s.addSeats(&w, d)
+	return w
 }
 
 func hostedStatus(st shard.Status) wire.ShardStatus {
@@ -111,12 +84,12 @@ func hostedStatus(st shard.Status) wire.ShardStatus {
 }
 
 // strayStatus is a shard whose leader did not answer, as far as this node knows it.
-func (s *Server) strayStatus(shard base.ShardID) wire.ShardStatus {
-	w := wire.ShardStatus{ID: shard, State: "no_leader"}
-	if s.host.Hosts(shard) {
-		w = s.ledStatus(shard)
+func (s *Server) strayStatus(ctx context.Context, id base.ShardID) wire.ShardStatus {
+	w := wire.ShardStatus{ID: id, State: "no_leader"}
+	if d, err := s.host.Detail(ctx, id); err == nil {
+		w = s.detailStatus(d)
 	}
-	if c, ok := s.router.Leader(shard); ok {
+	if c, ok := s.router.Leader(id); ok {
 		w.State, w.Leader, w.Term = "ok", c.Leader, c.Term
 	}
 	return w

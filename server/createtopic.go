@@ -29,7 +29,7 @@ func (s *Server) createTopic(ctx context.Context, shard base.ShardID, req wire.C
 	}
 	topic, err := s.opened(ctx, op, shard, result.TopicID)
 	if err != nil {
-		return wire.CreateTopicResponse{}, applied(op, err)
+		return wire.CreateTopicResponse{}, made(op, err, req.RequestID)
 	}
 	return wire.CreateTopicResponse{Topic: s.topicDetail(topic, shard, s.extentsOfNew(topic)), Shard: shard, ShardLeader: s.shardLeader(shard)}, nil
 }
@@ -43,13 +43,26 @@ func applied(op string, err error) error {
 	return e.WithOutcome(base.Applied)
 }
 
+// made is an error met after a topic was made. One that another leader can put right is worth a retry under the request's
+// id, which finds the topic made and waits for it to open there.
+func made(op string, err error, id base.RequestID) error {
+	e := applied(op, err)
+	switch base.CodeOf(err) {
+	case base.CodeNotLeader, base.CodeNoLeader:
+		if !id.IsZero() {
+			return base.Wrap(base.CodeOf(err), op, err).WithOutcome(base.Unknown)
+		}
+	}
+	return e
+}
+
 // opened returns a topic that has been created, once every range of it takes appends.
 func (s *Server) opened(ctx context.Context, op string, shard base.ShardID, id base.TopicID) (*meta.Topic, error) {
 	f, err := s.topic(ctx, op, shard, "", id)
 	if err != nil { // deleted again, or another node leads by now
 		return nil, err
 	}
-	return f.Topic, s.awaitOpen(ctx, op, f.Topic)
+	return f.Topic, s.awaitOpen(ctx, op, f)
 }
 
 // planTopic checks the request and chooses where the first segments go.
@@ -123,20 +136,38 @@ func (s *Server) dryCreate(ctx context.Context, op string, shard base.ShardID, c
 	return resp, nil
 }
 
-// awaitOpen waits until every range of a new topic takes appends.
-func (s *Server) awaitOpen(ctx context.Context, op string, t *meta.Topic) error {
-	for _, r := range t.Ranges {
-		if r.Active() == nil || r.Active().Leader().Node != s.id.Node {
-			continue // led elsewhere: its leader holds early appends until its assignment has come
+// awaitOpen waits until every range of a new topic takes appends. Those that are led here are looked at; of the others
+// the coordinator hears when they are open.
+func (s *Server) awaitOpen(ctx context.Context, op string, f found) error {
+	elsewhere := false
+	for _, r := range f.Ranges {
+		if r.Active() == nil {
+			continue
 		}
-		err := s.plane.AwaitLead(ctx, base.RangeRef{Topic: t.ID, Range: r.ID})
+		if r.Active().Leader().Node != s.id.Node {
+			elsewhere = true
+			continue
+		}
+		err := s.plane.AwaitLead(ctx, base.RangeRef{Topic: f.ID, Range: r.ID})
 		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-			return base.Errorf(base.CodeTimeout, op, "topic %s exists, but range %s is not open yet", t.Name, r.ID).
-				WithHint("it opens by itself; see: eg-cli topic describe %s", t.Name)
+			return notOpen(op, f)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	c := s.coord.Load()
+	if !elsewhere || c == nil {
+		return nil
+	}
+	err := c.AwaitOpen(ctx, f.shard, f.ID)
+	if errors.Is(err, base.CodeTimeout) {
+		return notOpen(op, f)
+	}
+	return err
+}
+
+func notOpen(op string, f found) error {
+	return base.Errorf(base.CodeTimeout, op, "topic %s exists, but not all of its ranges are open yet", f.Name).
+		WithHint("they open by themselves; see: eg-cli topic describe %s", f.Name)
 }

@@ -6,8 +6,10 @@ import (
 	"runtime/debug"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/gossip"
 	"github.com/eastguard/eastguard/internal/mux"
 	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/planner"
 	"github.com/eastguard/eastguard/internal/routing"
 	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
@@ -57,6 +59,12 @@ func (s *Server) routed(ctx context.Context, r *mux.Request, prepare preparer) {
 	if err != nil {
 		r.Fail(err)
 		return
+	}
+	if j.shard != nil {
+		if err := s.mustBeShard(r.Kind.String(), *j.shard); err != nil {
+			r.Fail(err)
+			return
+		}
 	}
 	shard, known := s.shardOf(j.subject)
 	err = s.router.Spawn(shard, func() {
@@ -117,7 +125,7 @@ func (s *Server) surviveServing(kind wire.Kind, err *error) {
 func (s *Server) openRouter(context.Context) error {
 	s.router = routing.New(routing.Options{
 		Self: s.id.Node, Replicas: routedReplicas{s}, Peers: routedPeers{s},
-		Nodes: s.liveNodes, Address: s.clientAddress,
+		Gossip: s.claimed, Intended: s.intendedVoters, Nodes: s.liveNodes, Address: s.clientAddress,
 		Prepare: s.prepareForwarded, Logger: s.deps.Logger, Metrics: s.registry,
 	})
 	s.router.Start()
@@ -149,15 +157,42 @@ func (s *Server) prepareForwarded(kind wire.Kind, message []byte, shard base.Sha
 	return s.routable(kind, message, shard, j), err
 }
 
-// intendedVoters are a shard's by the ring; nil while there is none.
-func (s *Server) intendedVoters(base.ShardID) []base.NodeID { return nil }
+// intendedVoters are a shard's by the ring.
+func (s *Server) intendedVoters(shard base.ShardID) []base.NodeID {
+	r, _ := s.ringNow()
+	return planner.Intended(r, shard, s.cfg.ShardVoters)
+}
 
-// leadChanged hears that this node begins or ends to lead a shard.
+// leadChanged hears that this node begins or ends to lead a shard. The others hear of it by the gossip.
 func (s *Server) leadChanged(shard base.ShardID, leading bool, term uint64) {
 	if leading {
-		s.router.Learn(shard, routing.Claim{Leader: s.id.Node, Term: term})
+		claim := routing.Claim{Leader: s.id.Node, Term: term, Generation: s.generation(shard)}
+		s.router.Learn(shard, claim)
+		if a := s.members.agent.Load(); a != nil {
+			a.Claim(gossip.Claim{Shard: shard, Leader: claim.Leader, Term: claim.Term, Generation: claim.Generation})
+		}
 	}
 	s.router.Wake()
+}
+
+// generation counts the recoveries of a shard that is hosted here.
+func (s *Server) generation(shard base.ShardID) uint64 {
+	for _, st := range s.host.Status() {
+		if st.ID == shard {
+			return st.Generation
+		}
+	}
+	return 0
+}
+
+// claimed is what the gossip says of who leads a shard.
+func (s *Server) claimed(shard base.ShardID) (routing.Claim, bool) {
+	a := s.members.agent.Load()
+	if a == nil {
+		return routing.Claim{}, false
+	}
+	c, ok := a.ClaimOn(shard)
+	return routing.Claim{Leader: c.Leader, Term: c.Term, Generation: c.Generation}, ok
 }
 
 func (s *Server) liveNodes() []base.NodeID {

@@ -24,6 +24,7 @@ type gatherRequest struct {
 	Find     base.TopicID            `cbor:"3,keyasint,omitzero"` // which of them holds this topic?
 	List     *wire.ListTopicsRequest `cbor:"4,keyasint,omitempty"`
 	Sums     bool                    `cbor:"5,keyasint,omitempty"`
+	Data     bool                    `cbor:"6,keyasint,omitempty"` // with Sums: records and bytes too
 	Rests    base.NodeID             `cbor:"7,keyasint,omitempty"` // what rests on this node?
 }
 
@@ -119,7 +120,7 @@ func (s *Server) askGather(ctx context.Context, node base.NodeID, q gatherReques
 	return a, nil
 }
 
-// receiveGather is the handler of kindGather. Its workers never wait for another node's workers.
+// receiveGather is the handler of kindGather. Its workers never wait for another node's workers of this kind.
 func (s *Server) receiveGather(ctx context.Context, r *peer.Request) {
 	var q gatherRequest
 	if err := gatherDecoding.Unmarshal(r.Body, &q); err != nil {
@@ -155,10 +156,17 @@ func (s *Server) gatherSafely(ctx context.Context, q gatherRequest) (a gatherAns
 	return s.gatherHere(ctx, q), nil
 }
 
+// gathering is an answer that is being put together.
+type gathering struct {
+	gatherAnswer
+
+	listed []pagePart[found] // of which the answer's topics are made, when all shards have given theirs
+}
+
 // gatherHere answers from the shards that this node leads, each read freshly.
 func (s *Server) gatherHere(ctx context.Context, q gatherRequest) gatherAnswer {
 	var (
-		a      gatherAnswer
+		g      gathering
 		mu     sync.Mutex
 		wg     sync.WaitGroup
 		places = make(chan struct{}, gatherViews)
@@ -174,48 +182,48 @@ func (s *Server) gatherHere(ctx context.Context, q gatherRequest) gatherAnswer {
 			defer mu.Unlock()
 			switch {
 			case err == nil:
-				a.Answered = append(a.Answered, shard)
-				add(&a)
+				g.Answered = append(g.Answered, shard)
+				add(&g)
 			case leader != "" && leader != s.id.Node:
-				a.Leaders = append(a.Leaders, shardClaim{Shard: shard, Leader: leader, Term: term})
+				g.Leaders = append(g.Leaders, shardClaim{Shard: shard, Leader: leader, Term: term})
 			}
 		})
 	}
 	wg.Wait()
 	if q.List != nil {
-		a.Topics, a.More = firstTopics(a.Topics, q.List.Limit, a.More)
+		g.Topics, g.More = s.page(ctx, g.listed, pageLimit(q.List.Limit))
 	}
-	return a
+	return g.gatherAnswer
 }
 
 // partOf is the question as one shard answers it: what to add to the answer, or why the shard cannot tell.
-func (s *Server) partOf(q gatherRequest) func(context.Context, base.ShardID) (func(*gatherAnswer), error) {
+func (s *Server) partOf(q gatherRequest) func(context.Context, base.ShardID) (func(*gathering), error) {
 	switch {
 	case q.List != nil:
-		return func(ctx context.Context, shard base.ShardID) (func(*gatherAnswer), error) {
-			topics, more, err := s.listShard(ctx, shard, *q.List)
-			return func(a *gatherAnswer) { a.Topics, a.More = append(a.Topics, topics...), a.More || more }, err
+		return func(ctx context.Context, shard base.ShardID) (func(*gathering), error) {
+			part, err := s.listShard(ctx, shard, *q.List)
+			return func(g *gathering) { g.listed = append(g.listed, part) }, err
 		}
 	case q.Rests != "":
-		return func(ctx context.Context, shard base.ShardID) (func(*gatherAnswer), error) {
+		return func(ctx context.Context, shard base.ShardID) (func(*gathering), error) {
 			r, err := s.restsOn(ctx, shard, q.Rests)
-			return func(a *gatherAnswer) { a.Rests = append(a.Rests, r) }, err
+			return func(g *gathering) { g.Rests = append(g.Rests, r) }, err
 		}
 	case q.Sums:
-		return func(ctx context.Context, shard base.ShardID) (func(*gatherAnswer), error) {
-			sum, err := s.sumShard(ctx, shard)
-			return func(a *gatherAnswer) { a.Sums = append(a.Sums, sum) }, err
+		return func(ctx context.Context, shard base.ShardID) (func(*gathering), error) {
+			sum, err := s.sumShard(ctx, shard, q.Data)
+			return func(g *gathering) { g.Sums = append(g.Sums, sum) }, err
 		}
 	}
-	return func(ctx context.Context, shard base.ShardID) (func(*gatherAnswer), error) {
+	return func(ctx context.Context, shard base.ShardID) (func(*gathering), error) {
 		has := false
 		err := s.host.View(ctx, shard, func(st *meta.State) error {
 			has = st.Topic(q.Find) != nil
 			return nil
 		})
-		return func(a *gatherAnswer) {
+		return func(g *gathering) {
 			if has {
-				a.Found = &shard
+				g.Found = &shard
 			}
 		}, err
 	}

@@ -29,6 +29,7 @@ func (s *Server) believed(n topology.Node) wire.NodeStatus {
 // stands is for the others to say.
 func (s *Server) judge(st *wire.NodeStatus, n topology.Node) {
 	st.State, st.Status, st.Admitted = livenessName(n.Liveness), n.Standing.String(), n.Admitted
+	st.SinceMs = s.sinceMs(n.ID)
 	r, _ := s.ringNow()
 	st.OwnsPerMillion = perMillion(r.Share(n.ID))
 	if st.OwnsPerMillion > 0 {
@@ -49,6 +50,7 @@ func (s *Server) ownStatus() wire.NodeStatus {
 	st.DiskTotal, st.DiskUsed = stats.DiskTotal, stats.DiskTotal-stats.DiskFree
 	st.InBytesPerSec, st.OutBytesPerSec = rate.inBytes, rate.outBytes
 	st.InRecordsPerSec, st.OutRecordsPerSec = rate.inRecords, rate.outRecords
+	st.Full, st.Damaged, st.Quarantined = stats.DiskFull, int(stats.DamagedSegments), int(stats.QuarantinedFiles)
 	st.Connections = s.mux.Stats().Connections
 	st.Segments, st.Leaders = stats.Segments, s.plane.Leads()
 	st.FsyncP99Us = s.metrics.fsync.Snapshot().Quantile(0.99).Microseconds()

@@ -31,7 +31,7 @@ func (s *Server) listShards(ctx context.Context, _ wire.ListShardsRequest) (wire
 	for _, id := range s.allShards() {
 		st, ok := led[id]
 		if !ok {
-			st = s.strayStatus(id)
+			st = s.strayStatus(ctx, id)
 			resp.Missing = append(resp.Missing, id)
 		}
 		st.Hosted = s.host.Hosts(id)

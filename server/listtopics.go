@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	defaultPage = 1000
+	defaultPage = 5000
 	maxPage     = 5000
 	// pageBytes bounds what one node adds to a page, so that it fits into a message whatever the topics' labels.
 	pageBytes = 4 << 20
@@ -20,17 +20,20 @@ const (
 	rowBytes = 200
 )
 
+// pageLimit is how many topics a page has at most.
+func pageLimit(asked int) int { return min(cmp.Or(max(asked, 0), defaultPage), maxPage) }
+
 // listTopics lists topics by name, a page at a time, from all shards. A shard that does not answer is named.
 func (s *Server) listTopics(ctx context.Context, req wire.ListTopicsRequest) (wire.ListTopicsResponse, error) {
 	if _, err := path.Match(req.Glob, ""); err != nil {
 		return wire.ListTopicsResponse{}, base.Errorf(base.CodeInvalidArgument, "list topics", "%q is not a pattern", req.Glob)
 	}
-	req.Limit = min(cmp.Or(max(req.Limit, 0), defaultPage), maxPage)
-	var parts []gatherAnswer
+	req.Limit = pageLimit(req.Limit)
+	var answers []gatherAnswer
 	var resp wire.ListTopicsResponse
-	resp.Missing = s.gather(ctx, gatherRequest{List: &req}, func(a gatherAnswer) { parts = append(parts, a) })
+	resp.Missing = s.gather(ctx, gatherRequest{List: &req}, func(a gatherAnswer) { answers = append(answers, a) })
 	var more bool
-	resp.Topics, more = mergePages(parts, req.Limit)
+	resp.Topics, more = mergeAnswers(answers, req.Limit)
 	if more && len(resp.Topics) > 0 {
 		resp.Next = resp.Topics[len(resp.Topics)-1].Name
 	}
@@ -38,9 +41,12 @@ func (s *Server) listTopics(ctx context.Context, req wire.ListTopicsRequest) (wi
 	return resp, nil
 }
 
-// listShard is one shard's part of a page. Rows are made outside the view: topics are immutable.
-func (s *Server) listShard(ctx context.Context, shard base.ShardID, req wire.ListTopicsRequest) (rows []wire.TopicSummary, more bool, err error) {
-	limit := min(cmp.Or(max(req.Limit, 0), defaultPage), maxPage)
+// shardLimit is how many topics of each shard are looked at for a page. Names are spread evenly, so that a little more
+// than a shard's share will nearly always do; where it does not, the page ends earlier.
+func (s *Server) shardLimit(page int) int { return min(page, 2*page/max(s.host.Shards(), 1)+32) }
+
+// listShard is what one shard has for a page.
+func (s *Server) listShard(ctx context.Context, shard base.ShardID, req wire.ListTopicsRequest) (part pagePart[found], err error) {
 	pattern := cmp.Or(req.Glob, "*")
 	keep := func(t *meta.Topic) bool {
 		if t.Internal && !req.Internal {
@@ -51,55 +57,85 @@ func (s *Server) listShard(ctx context.Context, shard base.ShardID, req wire.Lis
 	}
 	var topics []*meta.Topic
 	err = s.host.View(ctx, shard, func(st *meta.State) error {
-		topics, more = st.List(req.After, limit, keep)
+		topics, part.more = st.List(req.After, s.shardLimit(pageLimit(req.Limit)), keep)
 		return nil
 	})
-	if err != nil {
-		return nil, false, err
+	for _, t := range topics {
+		part.rows = append(part.rows, found{t, shard})
 	}
-	x := s.extents(ctx, topics...)
-	rows = make([]wire.TopicSummary, len(topics))
-	for i, t := range topics {
-		rows[i] = s.topicSummary(t, shard, s.id.Node, x)
-	}
-	rows, cut := firstTopics(rows, limit, more)
-	return rows, cut, nil
+	return part, err
 }
 
-// firstTopics sorts rows by name and keeps as many as belong on one page.
-func firstTopics(rows []wire.TopicSummary, limit int, more bool) ([]wire.TopicSummary, bool) {
-	limit = min(cmp.Or(max(limit, 0), defaultPage), maxPage)
-	slices.SortFunc(rows, func(a, b wire.TopicSummary) int { return cmp.Compare(a.Name, b.Name) })
-	size := 0
-	for i := range rows {
-		size += rowBytes + len(rows[i].Name)
-		for k, v := range rows[i].Labels {
-			size += len(k) + len(v) + 4
-		}
-		if i >= limit || i > 0 && size > pageBytes {
-			return rows[:i], true
-		}
-	}
-	return rows, more
+// pagePart is what one source has for a page, by name.
+type pagePart[T any] struct {
+	rows []T
+	more bool // there are some behind the last of them
 }
 
-// mergePages makes one page of several. What lies behind the end of a part that has more is left for the next page, for
-// that part may have some before it.
-func mergePages(parts []gatherAnswer, limit int) (rows []wire.TopicSummary, more bool) {
+// mergePage makes one page of several parts. What lies behind the end of a part that has more is left for the next page,
+// for that part may have some before it.
+func mergePage[T any](parts []pagePart[T], limit int, name func(*T) string, labels func(*T) map[string]string) (rows []T, more bool) {
 	end := ""
 	for _, p := range parts {
-		rows = append(rows, p.Topics...)
-		if p.More && len(p.Topics) > 0 {
-			if last := p.Topics[len(p.Topics)-1].Name; !more || last < end {
+		rows = append(rows, p.rows...)
+		if p.more && len(p.rows) > 0 {
+			if last := name(&p.rows[len(p.rows)-1]); !more || last < end {
 				end = last
 			}
 			more = true
 		}
 	}
 	if more {
-		rows = slices.DeleteFunc(rows, func(r wire.TopicSummary) bool { return r.Name > end })
+		rows = slices.DeleteFunc(rows, func(r T) bool { return name(&r) > end })
 	}
-	return firstTopics(rows, limit, more)
+	slices.SortFunc(rows, func(a, b T) int { return cmp.Compare(name(&a), name(&b)) })
+	n := pageEnd(len(rows), limit, func(i int) int { return rowSize(name(&rows[i]), labels(&rows[i])) })
+	return rows[:n], more || n < len(rows)
+}
+
+// page makes a page's rows of what the shards led here have for it. Only those that belong on the page are made.
+func (s *Server) page(ctx context.Context, parts []pagePart[found], limit int) ([]wire.TopicSummary, bool) {
+	list, more := mergePage(parts, limit,
+		func(f *found) string { return f.Name }, func(f *found) map[string]string { return f.Config.Labels })
+	topics := make([]*meta.Topic, len(list))
+	for i, f := range list {
+		topics[i] = f.Topic
+	}
+	x := s.extents(ctx, topics...)
+	rows := make([]wire.TopicSummary, len(list))
+	for i, f := range list {
+		rows[i] = s.topicSummary(f.Topic, f.shard, s.id.Node, x)
+	}
+	return rows, more
+}
+
+// mergeAnswers makes the page of what the nodes have sent.
+func mergeAnswers(answers []gatherAnswer, limit int) ([]wire.TopicSummary, bool) {
+	parts := make([]pagePart[wire.TopicSummary], len(answers))
+	for i, a := range answers {
+		parts[i] = pagePart[wire.TopicSummary]{a.Topics, a.More}
+	}
+	return mergePage(parts, limit,
+		func(r *wire.TopicSummary) string { return r.Name }, func(r *wire.TopicSummary) map[string]string { return r.Labels })
+}
+
+// pageEnd is how many of n rows fit on a page: at least one.
+func pageEnd(n, limit int, size func(int) int) int {
+	bytes := 0
+	for i := range min(n, limit) {
+		if bytes += size(i); i > 0 && bytes > pageBytes {
+			return i
+		}
+	}
+	return min(n, limit)
+}
+
+func rowSize(name string, labels map[string]string) int {
+	size := rowBytes + len(name)
+	for k, v := range labels {
+		size += len(k) + len(v) + 4
+	}
+	return size
 }
 
 func compareShards(a, b base.ShardID) int {

@@ -7,6 +7,7 @@ import (
 	"github.com/eastguard/eastguard/internal/keyspace"
 	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/planner"
+	"github.com/eastguard/eastguard/internal/shard"
 	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
 )
@@ -24,12 +25,15 @@ type shardSum struct {
 	Short    int              `cbor:"8,keyasint,omitempty"`  // segments that lack a living copy of those this version makes
 	Holes    int              `cbor:"9,keyasint,omitempty"`  // topics whose active ranges do not tile the key space
 	Hole     string           `cbor:"10,keyasint,omitempty"` // one of them, and what is wrong with it
+	Behind   int              `cbor:"11,keyasint,omitempty"` // voters that do not follow, or lack more than what is under way
+	Astray   bool             `cbor:"12,keyasint,omitempty"` // the voters are others than the ring wants
 }
 
 // sumShard adds up a shard that this node leads. The sums are made outside the view: topics are immutable.
-func (s *Server) sumShard(ctx context.Context, shard base.ShardID) (shardSum, error) {
+// With data, the leaders of its segments are asked how much is in them.
+func (s *Server) sumShard(ctx context.Context, id base.ShardID, data bool) (shardSum, error) {
 	var topics []*meta.Topic
-	err := s.host.View(ctx, shard, func(st *meta.State) error {
+	err := s.host.View(ctx, id, func(st *meta.State) error {
 		topics = make([]*meta.Topic, 0, st.Len())
 		for t := range st.All() {
 			topics = append(topics, t)
@@ -39,12 +43,34 @@ func (s *Server) sumShard(ctx context.Context, shard base.ShardID) (shardSum, er
 	if err != nil {
 		return shardSum{}, err
 	}
-	sum := shardSum{Status: s.ledStatus(shard), Topics: len(topics)}
-	alive, x := livingDisks(s.view()), s.extents(ctx, topics...)
+	d, err := s.host.Detail(ctx, id)
+	if err != nil {
+		return shardSum{}, err
+	}
+	sum := shardSum{Status: s.detailStatus(d), Topics: len(topics)}
+	sum.addVoters(d)
+	alive := livingDisks(s.view())
+	var x extents
+	if data {
+		x = s.extents(ctx, topics...)
+	}
 	for _, t := range topics {
 		s.addTopic(&sum, t, alive, x)
 	}
 	return sum, nil
+}
+
+// mostTrail is how many entries a voter may lack and still count as caught up: those under way.
+const mostTrail = 1024
+
+// addVoters judges a shard's voters, as its leader sees them.
+func (sum *shardSum) addVoters(d shard.Detail) {
+	for _, m := range d.Members {
+		if m.Voter && (!m.Heard || m.Match+mostTrail < d.LastIndex) {
+			sum.Behind++
+		}
+		sum.Astray = sum.Astray || m.Voter && !m.Intended
+	}
 }
 
 func (s *Server) addTopic(sum *shardSum, t *meta.Topic, alive map[base.Replica]bool, x extents) {

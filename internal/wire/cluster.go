@@ -59,6 +59,9 @@ type NodeStatus struct {
 	Replicas         int               `cbor:"27,keyasint,omitempty"` // of shards
 	SinceMs          int64             `cbor:"28,keyasint,omitempty"` // when State began
 	Admitted         bool              `cbor:"29,keyasint,omitempty"` // the root has accepted this start
+	Full             bool              `cbor:"30,keyasint,omitempty"` // takes no more records, to keep its reserve of disk
+	Damaged          int               `cbor:"31,keyasint,omitempty"` // segments whose data is not what was written
+	Quarantined      int               `cbor:"32,keyasint,omitempty"` // files put aside because they are damaged or nobody's
 }
 
 // ShardStatus is one Raft group.

@@ -1,0 +1,139 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/config"
+	"github.com/eastguard/eastguard/internal/shard"
+	"github.com/eastguard/eastguard/internal/topology"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+func threeNodes(edit ...func(*topology.Node)) topology.View {
+	v := topology.View{Nodes: []topology.Node{{ID: "n1"}, {ID: "n2"}, {ID: "n3"}}}
+	for i := range v.Nodes {
+		v.Nodes[i].Liveness = topology.Alive
+		if i < len(edit) {
+			edit[i](&v.Nodes[i])
+		}
+	}
+	return v
+}
+
+func reports(edit ...func(*wire.NodeStatus)) nodeReports {
+	r := nodeReports{status: []wire.NodeStatus{{ID: "n1"}, {ID: "n2"}, {ID: "n3"}}}
+	for i := range r.status {
+		r.status[i].State, r.status[i].RingHash, r.status[i].DiskTotal = "alive", 7, 100
+		if i < len(edit) {
+			edit[i](&r.status[i])
+		}
+	}
+	return r
+}
+
+func silent(r nodeReports, n base.NodeID) nodeReports {
+	r.silent = []base.NodeID{n}
+	return r
+}
+
+func TestHealthOfNodes(t *testing.T) {
+	same := func(*topology.Node) {}
+	for name, c := range map[string]struct {
+		view   topology.View
+		nodes  nodeReports
+		want   wire.HealthResult
+		detail string
+	}{
+		"well":         {threeNodes(), reports(), wire.HealthPass, "3 of 3 nodes alive"},
+		"one is dead":  {threeNodes(same, func(n *topology.Node) { n.Liveness = topology.Dead }), reports(), wire.HealthFail, "2 of 3 nodes alive, not n2"},
+		"one is out":   {threeNodes(same, func(n *topology.Node) { n.Liveness, n.Standing = topology.Dead, topology.Out }), reports(), wire.HealthPass, "2 of 3 nodes alive"},
+		"one is mute":  {threeNodes(), silent(reports(), "n3"), wire.HealthFail, "3 of 3 nodes alive; no answer from n3"},
+		"nobody known": {topology.View{}, nodeReports{}, wire.HealthFail, "0 of 0 nodes alive"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := checkNodes(c.view, c.nodes)
+			require.Equal(t, c.want, got.Result)
+			require.Equal(t, c.detail, got.Detail)
+		})
+	}
+}
+
+func TestHealthOfRings(t *testing.T) {
+	require.Equal(t, wire.HealthPass, checkRings(reports()).Result)
+	other := checkRings(reports(func(n *wire.NodeStatus) { n.RingHash = 8 }))
+	require.Equal(t, wire.HealthFail, other.Result)
+	require.Equal(t, "2 different rings among 3 nodes", other.Detail)
+	require.Equal(t, wire.HealthFail, checkRings(silent(reports(), "n2")).Result, "who does not answer may have another one")
+	dead := checkRings(reports(func(n *wire.NodeStatus) { n.State, n.RingHash = "dead", 0 }))
+	require.Equal(t, wire.HealthPass, dead.Result, "the dead have no ring")
+	require.Equal(t, wire.HealthFail, checkRings(nodeReports{}).Result)
+}
+
+func TestHealthOfShards(t *testing.T) {
+	s := &Server{cfg: config.Default()}
+	sum := func(id uint16, voters ...base.NodeID) shardSum {
+		return shardSum{Status: wire.ShardStatus{ID: base.ShardID{Root: id}, Leader: "n1", Voters: voters}}
+	}
+	full := []shardSum{sum(0, "n1", "n2", "n3"), sum(1, "n1", "n2", "n3")}
+	missing := []base.ShardID{{Root: 2}}
+	require.Equal(t, wire.HealthPass, checkShards(full, nil).Result)
+	lost := checkShards(full, missing)
+	require.Equal(t, wire.HealthFail, lost.Result)
+	require.Equal(t, "2 of 3 shards have a leader; no answer from 1 shards: 2", lost.Detail)
+	require.Equal(t, wire.HealthFail, checkShards(nil, nil).Result)
+
+	require.Equal(t, wire.HealthPass, s.checkVoters(threeNodes(), full, nil).Result)
+	require.Equal(t, wire.HealthFail, s.checkVoters(threeNodes(), full, missing).Result)
+	require.Equal(t, wire.HealthFail, s.checkVoters(threeNodes(), []shardSum{sum(0, "n1", "n2")}, nil).Result)
+	behind, astray := sum(0, "n1", "n2", "n3"), sum(0, "n1", "n2", "n3")
+	behind.Behind, astray.Astray = 1, true
+	require.Equal(t, wire.HealthFail, s.checkVoters(threeNodes(), []shardSum{behind}, nil).Result)
+	require.Equal(t, wire.HealthWarn, s.checkVoters(threeNodes(), []shardSum{astray}, nil).Result)
+
+	for _, check := range []func([]shardSum, []base.ShardID) wire.HealthCheck{checkCover, checkCopies} {
+		require.Equal(t, wire.HealthPass, check(full, nil).Result)
+		require.Equal(t, wire.HealthFail, check(full, missing).Result, "what cannot be checked fails")
+	}
+	hole := sum(0)
+	hole.Holes, hole.Hole = 1, "orders: nothing covers it"
+	require.Equal(t, wire.HealthFail, checkCover([]shardSum{hole}, nil).Result)
+	short := sum(0)
+	short.Short, short.Segments = 1, 5
+	require.Equal(t, wire.HealthWarn, checkCopies([]shardSum{short}, nil).Result)
+}
+
+func TestVotersAreJudgedByTheirLeader(t *testing.T) {
+	member := func(n base.NodeID, match uint64) shard.Member {
+		return shard.Member{Node: n, Voter: true, Intended: true, Heard: true, Match: match}
+	}
+	d := shard.Detail{LastIndex: 5000, Members: []shard.Member{member("n1", 5000), member("n2", 5000-mostTrail), member("n3", 4990)}}
+	var sum shardSum
+	sum.addVoters(d)
+	require.Zero(t, sum.Behind)
+	require.False(t, sum.Astray)
+
+	d.Members[1].Match--
+	d.Members[2].Heard = false
+	d.Members[0].Intended = false
+	sum = shardSum{}
+	sum.addVoters(d)
+	require.Equal(t, 2, sum.Behind)
+	require.True(t, sum.Astray)
+}
+
+func TestHealthOfDisks(t *testing.T) {
+	require.Equal(t, wire.HealthPass, checkDisks(reports()).Result)
+	full := checkDisks(reports(func(n *wire.NodeStatus) { n.Full = true }))
+	require.Equal(t, wire.HealthFail, full.Result)
+	require.Contains(t, full.Detail, "no room on n1")
+	require.Equal(t, wire.HealthWarn, checkDisks(reports(func(n *wire.NodeStatus) { n.DiskUsed = 95 })).Result)
+	require.Equal(t, wire.HealthWarn, checkDisks(reports(func(n *wire.NodeStatus) { n.FsyncP99Us = 600_000 })).Result)
+	require.Equal(t, wire.HealthFail, checkDisks(silent(reports(), "n2")).Result)
+
+	require.Equal(t, wire.HealthPass, checkDamage(reports()).Result)
+	require.Equal(t, wire.HealthWarn, checkDamage(reports(func(n *wire.NodeStatus) { n.Quarantined = 1 })).Result)
+	require.Equal(t, wire.HealthFail, checkDamage(reports(func(n *wire.NodeStatus) { n.Damaged = 1 })).Result)
+}
