@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/eastguard/eastguard/internal/coord"
 	"github.com/eastguard/eastguard/internal/gossip"
 	"github.com/eastguard/eastguard/internal/peer"
 	"github.com/eastguard/eastguard/internal/telemetry"
@@ -39,6 +40,7 @@ func (s *Server) registerCluster() {
 	registerPeers(s.registry, s.peers)
 	registerMembers(s.registry, s.members.agent.Load, s.view)
 	registerShards(s.registry, &figures[shardFigures]{look: s.lookAtShards})
+	registerCoordinators(s.registry, &figures[coord.Status]{look: s.lookAtCoordinators})
 }
 
 // linkFigures are the connections to other nodes at one moment.
@@ -150,4 +152,24 @@ func registerShards(r *telemetry.Registry, f *figures[shardFigures]) {
 	r.GaugeFunc("eastguard_shard_snapshot_bytes", "Bytes of the newest snapshots of all replicas here.", func() float64 { return float64(f.get().snapshots) })
 	r.GaugeFunc("eastguard_shard_log_bytes", "Bytes of the log that all replicas here share.", func() float64 { return float64(f.get().logBytes) })
 	r.GaugeFunc("eastguard_shard_log_files", "Its files.", func() float64 { return float64(f.get().logFiles) })
+}
+
+// lookAtCoordinators adds up what the loops of the shards led here have to do.
+func (s *Server) lookAtCoordinators() (sum coord.Status) {
+	c := s.coord.Load()
+	if c == nil {
+		return sum
+	}
+	for _, st := range c.Status() {
+		sum.Untold += st.Untold
+		sum.Recoveries += st.Recoveries
+		sum.Waiting += st.Waiting
+	}
+	return sum
+}
+
+func registerCoordinators(r *telemetry.Registry, f *figures[coord.Status]) {
+	r.GaugeFunc("eastguard_coord_untold_orders", "Orders of the coordinators here that nodes have not confirmed yet.", func() float64 { return float64(f.get().Untold) })
+	r.GaugeFunc("eastguard_coord_recoveries", "Segments that wait for the coordinators here to seal them.", func() float64 { return float64(f.get().Recoveries) })
+	r.GaugeFunc("eastguard_coord_waiting_rolls", "Leaders of segments that wait for the coordinators here to decide on a successor.", func() float64 { return float64(f.get().Waiting) })
 }

@@ -1,13 +1,16 @@
 package server
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/dataplane"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/ring"
 	"github.com/eastguard/eastguard/internal/store"
 	"github.com/eastguard/eastguard/internal/telemetry"
 )
@@ -100,8 +103,8 @@ func metaEvent(shard base.ShardID, e meta.Event) telemetry.Event {
 	return t
 }
 
-// noteLead tells that this node has begun to lead a shard, and for how long nobody did: since the last sign of life of
-// whoever led before. A handover by agreement takes less than that can measure.
+// noteLead tells that this node has begun to lead a shard, after whom, and for how long nobody did: since the last sign
+// of life of whoever led before. A handover by agreement takes less than that can measure.
 func (s *Server) noteLead(shard base.ShardID, leading bool, term uint64) {
 	s.leadAt.set(shard, leading)
 	s.watches.changed()
@@ -110,9 +113,52 @@ func (s *Server) noteLead(shard base.ShardID, leading bool, term uint64) {
 	}
 	e := telemetry.Event{
 		Type: "LEADER_CHANGED", Subject: shardSubject(shard), After: string(s.id.Node),
-		Detail: map[string]string{"shard": shard.String(), "term": strconv.FormatUint(term, 10)},
+		Detail: map[string]string{"term": strconv.FormatUint(term, 10)},
+	}
+	if from := s.claimedBefore(shard); from != "" {
+		e.Before = string(from)
+		if last, ok := (routedPeers{s}).Liveness()[from]; ok && !last.Heard.IsZero() {
+			e.GapMs = max(time.Since(last.Heard).Milliseconds(), 0)
+		}
 	}
 	s.note(e)
+}
+
+// claimedBefore is who led a shard as far as the gossip has spread it: this node's own claim comes after.
+func (s *Server) claimedBefore(shard base.ShardID) base.NodeID {
+	if a := s.members.agent.Load(); a != nil {
+		claim, _ := a.ClaimOn(shard)
+		return claim.Leader
+	}
+	return ""
+}
+
+// noteRing tells that shards have other intended voters from now on. The first ring of a start is no news.
+func (s *Server) noteRing(before, after *versionedRing) {
+	s.watches.changed()
+	if before.ring.Len() == 0 || before.ring.Hash() == after.ring.Hash() {
+		return
+	}
+	s.note(telemetry.Event{
+		Type: "RING_CHANGED", Subject: "ring", Before: describeMembers(before.ring), After: describeMembers(after.ring),
+		Detail: map[string]string{
+			"version": strconv.FormatUint(uint64(after.version), 10), "hash": fmt.Sprintf("%#016x", after.ring.Hash()),
+		},
+	})
+}
+
+// describeMembers names a ring's members, if they are few.
+func describeMembers(r *ring.Ring) string {
+	const most = 10
+	members := r.Members()
+	if len(members) > most {
+		return fmt.Sprintf("%d nodes", len(members))
+	}
+	names := make([]string, len(members))
+	for i, m := range members {
+		names[i] = string(m.Node)
+	}
+	return strings.Join(names, ",")
 }
 
 func shardSubject(id base.ShardID) string { return "shard " + id.String() }

@@ -293,6 +293,7 @@ func (s *Server) foldView(snapshot *gossip.Snapshot, table *nodeTable) {
 	}
 	m.view.Store(&next)
 	s.viewChanged()
+	s.watches.changed()
 }
 
 // memberEvents is a member as the gossip has it. It is admitted when the root lists this start of it; or a later one
@@ -337,7 +338,9 @@ func (s *Server) foldRing(table *nodeTable) (changed bool) {
 			list = append(list, ring.Member{Node: n.ID, Labels: withRack(n.Labels, n.Rack)})
 		}
 	}
-	m.ring.Store(&versionedRing{ring: ring.New(list, s.cfg.VnodesPerNode), version: table.Version})
+	before, next := m.ring.Load(), &versionedRing{ring: ring.New(list, s.cfg.VnodesPerNode), version: table.Version}
+	m.ring.Store(next)
+	s.noteRing(before, next)
 	return true
 }
 

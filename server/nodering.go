@@ -43,7 +43,7 @@ func (s *Server) describeRing(tokens bool) wire.NodeRingResponse {
 
 func (s *Server) ringMember(r *ring.Ring, n *topology.Node, tokens bool) wire.RingMember {
 	m := wire.RingMember{
-		Node: n.ID, State: livenessName(n.Liveness), Status: n.Standing.String(), Boot: n.Boot, Rack: n.Rack,
+		Node: n.ID, State: livenessName(n.Liveness), Status: n.Standing.String(), Boot: n.Boot, Rack: n.Rack, SinceMs: s.sinceMs(n.ID),
 		OwnsPerMillion: perMillion(r.Share(n.ID)),
 	}
 	if m.OwnsPerMillion > 0 {
@@ -53,6 +53,14 @@ func (s *Server) ringMember(r *ring.Ring, n *topology.Node, tokens bool) wire.Ri
 		m.Tokens = r.Tokens(n.ID)
 	}
 	return m
+}
+
+// sinceMs is when this node began to believe of another what it does; 0 if it has not met it.
+func (s *Server) sinceMs(node base.NodeID) int64 {
+	if m, ok := s.members.member(node); ok {
+		return m.Since.UnixMilli()
+	}
+	return 0
 }
 
 func perMillion(share float64) int { return int(share*1_000_000 + 0.5) }

@@ -1,0 +1,197 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/config"
+	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/wire"
+)
+
+// client speaks to one machine of several.
+func (m *machine) client() *node {
+	m.t.Helper()
+	c, err := mux.Dial(m.t.Context(), m.srv.Addr(), mux.ClientOptions{Hello: wire.HelloRequest{ClientName: "test"}})
+	require.NoError(m.t, err)
+	m.t.Cleanup(func() { _ = c.Close() })
+	return &node{Server: m.srv, t: m.t, conn: c}
+}
+
+// threeMachines form a cluster in which every shard has three voters.
+func threeMachines(t *testing.T) []*machine {
+	t.Helper()
+	var list []*machine
+	for i := range 3 {
+		list = append(list, newMachine(t, i+1))
+	}
+	seeds(list, func(_ int, c *config.Config) { c.BootstrapExpect = 3 })
+	together(list, (*machine).start)
+	soon(t, "every shard has three voters", func() bool {
+		resp := must[wire.ListShardsResponse](list[0].client(), wire.KindListShards, wire.ListShardsRequest{})
+		return len(resp.Missing) == 0 && !slices.ContainsFunc(resp.Shards, func(s wire.ShardStatus) bool { return len(s.Voters) < 3 || s.Trails > 0 })
+	})
+	return list
+}
+
+// Any node answers for any other.
+func TestAskAnyNodeAboutAnother(t *testing.T) {
+	machines := threeMachines(t)
+	n2 := machines[1].client()
+	ids := []base.NodeID{"n1", "n2", "n3"}
+
+	list := must[wire.ListNodesResponse](n2, wire.KindListNodes, wire.ListNodesRequest{})
+	require.Empty(t, list.Missing)
+	leaders, hash := 0, list.Nodes[0].RingHash
+	for i, st := range list.Nodes {
+		require.Equal(t, ids[i], st.ID)
+		require.Equal(t, "alive", st.State)
+		require.Equal(t, machines[i].srv.Addr(), st.Address)
+		require.Equal(t, hash, st.RingHash)
+		require.Equal(t, 4, st.Replicas)
+		require.Positive(t, st.UptimeMs)
+		require.Positive(t, st.SinceMs)
+		leaders += st.ShardLeaders
+	}
+	require.Equal(t, 4, leaders)
+
+	for i, id := range ids {
+		d := must[wire.DescribeNodeResponse](n2, wire.KindDescribeNode, wire.DescribeNodeRequest{Node: id})
+		require.Equal(t, id, d.Status.ID)
+		require.Equal(t, machines[i].srv.id.Disk, d.Disk)
+		require.NotEmpty(t, d.Counters)
+		r := must[wire.NodeRingResponse](n2, wire.KindNodeRing, wire.NodeRingRequest{Node: id, Tokens: true})
+		require.Equal(t, id, r.Observer)
+		require.Equal(t, hash, r.Hash)
+		require.Len(t, r.Members, 3)
+		require.Len(t, r.Members[0].Tokens, machines[0].cfg.VnodesPerNode)
+	}
+
+	reach := must[wire.ReachResponse](n2, wire.KindReach, wire.ReachRequest{Count: 5})
+	require.Len(t, reach.Peers, 2)
+	for _, p := range reach.Peers {
+		require.Equal(t, 5, p.OK, p.Error)
+		require.Len(t, p.RttUs, 5)
+		require.Equal(t, "alive", p.Gossip)
+		require.Equal(t, "reachable", p.Link)
+	}
+}
+
+// A shard is described by its leader, and handed over by it, whichever node is asked.
+func TestHandAShardOver(t *testing.T) {
+	machines := threeMachines(t)
+	one := base.ShardID{Root: 1}
+	leaderOf := func() base.NodeID {
+		d := must[wire.DescribeShardResponse](machines[0].client(), wire.KindDescribeShard, wire.DescribeShardRequest{Shard: one})
+		require.Equal(t, d.Status.Leader, d.Observer)
+		require.Len(t, d.Members, 3)
+		return d.Status.Leader
+	}
+	from := leaderOf()
+	to := base.NodeID("n1")
+	if from == to {
+		to = "n2"
+	}
+	for _, m := range machines {
+		plan := must[wire.TransferShardResponse](m.client(), wire.KindTransferShard, wire.TransferShardRequest{Shard: one, To: to, DryRun: true})
+		require.Equal(t, from, plan.Move.From)
+		require.Equal(t, to, plan.Move.To)
+	}
+	soon(t, "the leadership moves", func() bool { // another may be on its way, or it has gone by itself meanwhile
+		_, _, err := call[wire.TransferShardResponse](machines[2].client(), wire.KindTransferShard, wire.TransferShardRequest{Shard: one, To: to})
+		return err == nil && leaderOf() == to
+	})
+	d := must[wire.DescribeShardResponse](machines[2].client(), wire.KindDescribeShard, wire.DescribeShardRequest{Shard: one})
+	last := d.Events[len(d.Events)-1]
+	require.Equal(t, "LEADER_CHANGED", last.Type)
+	require.Equal(t, string(to), last.After)
+
+	_, _, err := call[wire.BalanceShardsResponse](machines[2].client(), wire.KindBalanceShards, wire.BalanceShardsRequest{DryRun: true})
+	require.NoError(t, err)
+}
+
+// Who does not answer is named at once, and shown as the others have heard of it; once it is dead it can be forgotten.
+func TestANodeThatIsGone(t *testing.T) {
+	machines := threeMachines(t)
+	n1 := machines[0].client()
+	plan := must[wire.ChangeNodeResponse](n1, wire.KindChangeNode, wire.ChangeNodeRequest{RequestID: requestID(), Node: "n3", Change: wire.NodeLeave, DryRun: true})
+	require.Len(t, plan.Shards, 4)
+	told := must[wire.ChangeNodeResponse](n1, wire.KindChangeNode, wire.ChangeNodeRequest{RequestID: requestID(), Node: "n3", Change: wire.NodeLeave})
+	require.Equal(t, "leaving, normal", told.After)
+	select {
+	case <-machines[2].srv.Retired():
+	case <-time.After(10 * time.Second):
+		t.Fatal("n3 was not told")
+	}
+
+	watch := must[wire.WatchNodeResponse](n1, wire.KindWatchNode, wire.WatchNodeRequest{})
+	machines[2].stop()
+	soon(t, "n1 sees that n3 has left", func() bool {
+		next := must[wire.WatchNodeResponse](n1, wire.KindWatchNode, wire.WatchNodeRequest{Boot: watch.Boot, From: watch.Next, Seen: watch.StateVersion, WaitMs: 1000})
+		watch.Next, watch.StateVersion = next.Next, next.StateVersion
+		return slices.ContainsFunc(next.Events, func(e wire.Event) bool { return e.Type == "NODE_LEFT" && e.Subject == "n3" })
+	})
+	list := must[wire.ListNodesResponse](n1, wire.KindListNodes, wire.ListNodesRequest{})
+	require.Empty(t, list.Missing, "nobody waits for who said farewell")
+	require.Equal(t, "left", list.Nodes[2].State)
+	require.Equal(t, "normal", list.Nodes[2].Status)
+	_, _, err := call[wire.DescribeNodeResponse](n1, wire.KindDescribeNode, wire.DescribeNodeRequest{Node: "n3"})
+	require.ErrorIs(t, err, base.CodeUnreachable)
+	reach := must[wire.ReachResponse](n1, wire.KindReach, wire.ReachRequest{Nodes: []base.NodeID{"n3"}, Count: 2})
+	require.Equal(t, 2, reach.Peers[0].Sent)
+	require.Zero(t, reach.Peers[0].OK)
+	require.NotEmpty(t, reach.Peers[0].Error)
+
+	soon(t, "n3 can be forgotten", func() bool { // the root's leader may have to learn of the farewell
+		a, _, err := call[wire.ChangeNodeResponse](machines[1].client(), wire.KindChangeNode, wire.ChangeNodeRequest{RequestID: requestID(), Node: "n3", Change: wire.NodeForget})
+		return err == nil && a.After == "left, out"
+	})
+	soon(t, "the ring is one of two", func() bool {
+		r := must[wire.NodeRingResponse](n1, wire.KindNodeRing, wire.NodeRingRequest{})
+		return r.Members[2].Vnodes == 0 && r.Members[2].Status == "out"
+	})
+}
+
+// A node that hangs must not hold up the others.
+func TestCollectDoesNotWait(t *testing.T) {
+	machines := threeMachines(t)
+	machines[2].srv.answers[askStatus] = func(ctx context.Context, _ []byte) ([]byte, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	list := must[wire.ListNodesResponse](machines[0].client(), wire.KindListNodes, wire.ListNodesRequest{})
+	require.Equal(t, []base.NodeID{"n3"}, list.Missing)
+	require.Equal(t, "alive", list.Nodes[2].State)
+	require.Equal(t, machines[2].srv.Addr(), list.Nodes[2].Address)
+	require.Zero(t, list.Nodes[2].UptimeMs, "only it knows")
+}
+
+// A node that waits for others to found a cluster with lives and is not ready, and says what it waits for.
+func TestReadinessOfANodeThatWaits(t *testing.T) {
+	defer http.DefaultClient.CloseIdleConnections()
+	m := newMachine(t, 1, withAdmin(t))
+	m.cfg.JoinSeedNodes = []string{m.seed(), net.JoinHostPort("127.0.0.1", fmt.Sprint(freePort(t, "127.0.0.1")))}
+	m.cfg.BootstrapExpect = 2
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.tryStart(ctx) }()
+	site := "http://" + m.cfg.AdminAddress()
+	soon(t, "it says what it waits for", func() bool {
+		resp, err := http.Get(site + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode == http.StatusServiceUnavailable
+	})
+	cancel()
+	require.Error(t, <-ended)
+}
