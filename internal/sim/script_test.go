@@ -1,0 +1,107 @@
+package sim
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/internal/config"
+)
+
+// runs is how many seeds are played: EASTGUARD_SIM_RUNS, else 500 with EASTGUARD_SOAK=1, else 50. EASTGUARD_SIM_SEED
+// plays that one alone.
+func runs(t *testing.T) (first, last uint64) {
+	number := func(name string) uint64 {
+		n, err := strconv.ParseUint(os.Getenv(name), 10, 64)
+		require.NoError(t, err, name)
+		return n
+	}
+	switch {
+	case os.Getenv("EASTGUARD_SIM_SEED") != "":
+		seed := number("EASTGUARD_SIM_SEED")
+		return seed, seed
+	case os.Getenv("EASTGUARD_SIM_RUNS") != "":
+		return 1, number("EASTGUARD_SIM_RUNS")
+	case os.Getenv("EASTGUARD_SOAK") != "":
+		return 1, 500
+	}
+	return 1, 50
+}
+
+// Nodes join, leave, crash, return and are cut off from each other, while clients change topics and write records.
+// After each step no invariant is broken; at the end everything that clients were told is so.
+func TestScripts(t *testing.T) {
+	first, last := runs(t)
+	for seed := first; seed <= last; seed++ {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			o, s := ordinary(seed)
+			Run(t, o, func(_ *testing.T, c *Cluster) { c.Play(s, LoadOptions{Producers: 2}) })
+		})
+	}
+}
+
+// ordinary is what a seed alone decides: some clusters are founded by three nodes together, some are larger, and in some
+// a node that stays away is soon out.
+func ordinary(seed uint64) (o Options, s Script) {
+	o.Seed = seed
+	if seed%3 == 0 {
+		o.Expect = 3
+	}
+	if seed%4 == 0 {
+		o.Config = func(_ int, cfg *config.Config) { cfg.NodeOutSecs = 15 }
+		s.Longest = 12 * time.Second
+	}
+	if seed%5 == 0 {
+		s.Nodes, s.AtMost = 5, 7
+	}
+	return o, s
+}
+
+// replays is how often each seed of the bugbase is played.
+const replays = 3
+
+// What failed once does not fail again.
+func TestBugbase(t *testing.T) {
+	files, err := filepath.Glob("bugbase/*.txt")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		line, _, _ := strings.Cut(string(text), "\n")
+		o, s, err := parseBug(line)
+		require.NoError(t, err, file)
+		for i := range replays {
+			t.Run(fmt.Sprintf("%s/%d", filepath.Base(file), i), func(t *testing.T) {
+				t.Parallel()
+				Run(t, o, func(_ *testing.T, c *Cluster) { c.Play(s, LoadOptions{Producers: 2}) })
+			})
+		}
+	}
+}
+
+// parseBug reads a bug's first line: seed=7 steps=20.
+func parseBug(line string) (o Options, s Script, err error) {
+	for _, word := range strings.Fields(line) {
+		key, value, _ := strings.Cut(word, "=")
+		n, err := strconv.ParseUint(value, 10, 64)
+		if err != nil {
+			return o, s, fmt.Errorf("%s: %w", word, err)
+		}
+		switch key {
+		case "seed":
+			o, s = ordinary(n)
+		case "steps":
+			s.Steps = int(n)
+		default:
+			return o, s, fmt.Errorf("%s: what is that", word)
+		}
+	}
+	return o, s, nil
+}
