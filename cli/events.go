@@ -201,7 +201,8 @@ func runEvents(ctx context.Context, o *eventsOptions, source watchSource) error 
 	case !o.follow && ctx.Err() != nil:
 		return errorf(sdk.CodeTimeout, "the journals were not read to their ends in time")
 	case !o.follow && len(o.silent) > 0:
-		return errorf(sdk.CodePartial, "the list is not complete: %s could not be asked", strings.Join(o.silent, ", "))
+		return errorf(sdk.CodePartial, "the list is not complete: %s could not be asked", strings.Join(o.silent, ", ")).
+			WithHint("what only those nodes saw is not here; see: eg-cli node list")
 	}
 	if o.shown == 0 && !o.follow {
 		o.note("no events since %s", o.human().Time.FormatDate(o.since, o.Now()))

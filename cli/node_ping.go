@@ -120,7 +120,9 @@ func (o *nodePingOptions) direct(ctx context.Context, admin nodePinger, n sdk.No
 	var took []int64
 	for i := range o.count {
 		row.Sent++
-		d, err := admin.Ping(ctx, n.ID)
+		once, cancel := context.WithTimeout(ctx, nodePatience)
+		d, err := admin.Ping(once, n.ID)
+		cancel()
 		if err != nil {
 			row.Error = describe(err).Message
 			if ctx.Err() != nil || o.count-i > 2 && row.OK == 0 {

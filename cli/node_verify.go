@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/term"
 	"github.com/eastguard/eastguard/sdk"
@@ -31,8 +32,12 @@ type observerRow struct {
 	Believes map[string]string `json:"believes" doc:"state of each member, by id"`
 }
 
-// observersAtOnce bounds the nodes asked at the same time.
-const observersAtOnce = 16
+const (
+	// observersAtOnce bounds the nodes asked at the same time.
+	observersAtOnce = 16
+	// nodePatience is how long one node of many gets, so that one that is stopped does not cost the others' answers.
+	nodePatience = 3 * time.Second
+)
 
 func runRingVerify(ctx context.Context, a *app, admin interface {
 	ringReader
@@ -56,6 +61,8 @@ func runRingVerify(ctx context.Context, a *app, admin interface {
 		asked.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
+			ctx, cancel := context.WithTimeout(ctx, nodePatience)
+			defer cancel()
 			ring, err := admin.NodeRing(ctx, sdk.NodeID(row.Node), false)
 			row.fill(ring, err)
 		})
@@ -69,7 +76,7 @@ func runRingVerify(ctx context.Context, a *app, admin interface {
 	case !doc.Agree:
 		return notMet("the nodes' views differ")
 	case silent > 0:
-		return errorf(sdk.CodePartial, "%s did not answer; those that did agree", plural(int64(silent), "node"))
+		return errorf(sdk.CodePartial, "%s did not answer; those that did agree", plural(int64(silent), "node")).WithHint("see: eg-cli node ping --indirect")
 	}
 	return nil
 }

@@ -385,3 +385,25 @@ func TestSignals(t *testing.T) {
 		}
 	}
 }
+
+// What repaints the screen ends with q or Ctrl-C, and the prompt after it takes lines as before.
+func TestPromptAfterAWatch(t *testing.T) {
+	broker := sdktest.Start(t)
+	c := startConsole(t, broker.Addr(), nil)
+	c.line("create-topic orders 1")
+	for _, key := range []string{"q", "\x03"} {
+		before := strings.Count(c.screen(), "q ends")
+		c.keys("shard leaders -w=100ms\r")
+		c.await("a repaint", func(s string) bool { return strings.Count(s, "q ends") >= before+2 })
+		c.keys(key)
+		c.prompted("eastguard> ")
+		c.line("topic list")
+	}
+	if strings.Contains(c.screen(), "eastguard> q") {
+		t.Errorf("the key became part of the next line:\n%s", c.screen())
+	}
+	c.keys("\x04")
+	if code := c.exit(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
