@@ -49,7 +49,6 @@ func (s *Server) Start(ctx context.Context) error {
 		s.watchAbsent,     // as the root's leader: who has been gone for too long is put out
 		s.startPlane,      // ready to be told what to lead
 		s.startCoord,      // the coordinators tell it: topics open, interrupted segments are sealed
-		s.watchAbsent,     // who leads the root sees who is gone for too long
 		s.serve,           // last: whoever connects finds everything running
 	} {
 		if err := step(ctx); err != nil {
@@ -92,7 +91,7 @@ func (s *Server) openStore(ctx context.Context) error {
 	// After everything that appends or reads; its Close makes the last log entries durable.
 	s.undo.Push("store", st.Close)
 	s.store = st
-	return st.Start(ctx)
+	return st.Start(context.WithoutCancel(ctx)) // it runs until Close; ctx bounds the start alone
 }
 
 // reserve turns the setting into the store's: 0 there means the default, here none.

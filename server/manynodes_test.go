@@ -27,7 +27,7 @@ type fleet struct {
 	client   *sdk.Client
 }
 
-func newCluster(t *testing.T) *fleet {
+func newFleet(t *testing.T) *fleet {
 	machines := three(t, func(_ int, c *config.Config) { c.BootstrapExpect = 3 })
 	together(machines, (*machine).start)
 	formed(t, machines)
@@ -192,6 +192,20 @@ func (l *load) explain(c *fleet, topic string, consumer *sdk.Consumer) {
 	}
 }
 
+// times reads when each record of the topic was appended.
+func (c *fleet) times(topic string) map[sdk.RangeID][]time.Time {
+	consumer, err := c.client.NewConsumer(sdk.WithTopics(topic), sdk.WithStop(sdk.StopAtEnd()))
+	require.NoError(c.t, err)
+	defer func() { require.NoError(c.t, consumer.Close()) }()
+	times := make(map[sdk.RangeID][]time.Time)
+	for m, err := range consumer.Records(c.within(30 * time.Second)) {
+		require.NoError(c.t, err)
+		require.EqualValues(c.t, len(times[m.Range]), m.Offset)
+		times[m.Range] = append(times[m.Range], m.Timestamp)
+	}
+	return times
+}
+
 // leaders are the nodes that lead a topic's active segments, and all that hold segments of it.
 func leaders(d sdk.TopicDetail) (leading, holding map[base.NodeID]int) {
 	leading, holding = map[base.NodeID]int{}, map[base.NodeID]int{}
@@ -205,7 +219,7 @@ func leaders(d sdk.TopicDetail) (leading, holding map[base.NodeID]int) {
 }
 
 func TestSegmentsOnSeveralNodes(t *testing.T) {
-	c := newCluster(t)
+	c := newFleet(t)
 	c.create("orders", 8, sdk.TopicConfig{SegmentBytes: base.MinSegmentBytes})
 	d := c.describe("orders")
 	require.Equal(t, 3, d.Summary.ReplicationFactor, "the smaller of three and the nodes")
@@ -232,8 +246,156 @@ func TestSegmentsOnSeveralNodes(t *testing.T) {
 	t.Logf("%d records in %d segments: led by %v, held by %v", len(l.acked), d.Summary.Segments, leading, holding)
 }
 
+// The first record of a time or later is found wherever its segment lies.
+func TestOffsetsByTimeOverSeveralNodes(t *testing.T) {
+	c := newFleet(t)
+	c.create("orders", 2, sdk.TopicConfig{SegmentBytes: base.MinSegmentBytes})
+	l := c.load("orders", 4000)
+	l.reach(400)
+	l.finish()
+	times := c.times("orders")
+	for r, ts := range times {
+		for _, i := range []int{0, len(ts) / 3, len(ts) / 2, len(ts) - 1} {
+			positions, err := c.client.Admin().Offsets(c.within(20*time.Second), "orders", sdk.AtTime(ts[i]))
+			require.NoError(t, err)
+			for _, p := range positions {
+				if p.Range != r {
+					continue
+				}
+				require.LessOrEqual(t, p.Offset, int64(i))
+				for at := range p.Offset {
+					require.True(t, times[r][at].Before(ts[i]), "%s: %d is of %s, and %d was the answer for %s", r, at, times[r][at], p.Offset, ts[i])
+				}
+				first := int64(i)
+				for first > 0 && !times[r][first-1].Before(ts[i]) {
+					first--
+				}
+				require.GreaterOrEqual(t, p.Offset+100, first, "the batch that holds it, not one long before")
+			}
+		}
+	}
+}
+
+// What retention removes goes from every node that held it, and the range begins where it was cut, whoever leads it.
+func TestRetentionOverSeveralNodes(t *testing.T) {
+	c := newFleet(t)
+	c.create("orders", 1, sdk.TopicConfig{SegmentBytes: base.MinSegmentBytes, RetentionBytes: 3 * base.MinSegmentBytes})
+	l := c.load("orders", 4000)
+	l.reach(600)
+	l.finish()
+	soon(t, "all but the newest segments are gone", func() bool { return len(c.describe("orders").Ranges[0].Segments) <= 5 })
+	d := c.describe("orders").Ranges[0]
+	require.Positive(t, d.Earliest)
+	known := make(map[base.SegmentID]bool)
+	for _, s := range d.Segments {
+		known[s.ID] = true
+	}
+	for _, m := range c.machines {
+		soon(t, m.cfg.NodeID+" keeps no more than that", func() bool {
+			for _, s := range m.srv.store.All() {
+				if s.Base < s.DurableEnd && !known[s.Segment] {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	first, err := c.client.Admin().Offsets(c.within(20*time.Second), "orders", sdk.Earliest())
+	require.NoError(t, err)
+	require.Equal(t, d.Earliest, first[0].Offset)
+	consumer, err := c.client.NewConsumer(sdk.WithTopics("orders"), sdk.WithStart(sdk.AtOffset(1, 0)), sdk.WithReset(sdk.ResetEarliest), sdk.WithStop(sdk.StopAtEnd()))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, consumer.Close()) }()
+	next := d.Earliest
+	for m, err := range consumer.Records(c.within(30 * time.Second)) {
+		require.NoError(t, err)
+		require.Equal(t, next, m.Offset, "from where the range begins, without a gap")
+		next++
+	}
+	require.EqualValues(t, len(l.acked), next)
+}
+
+// A range whose only copy is on a node that is away waits for it; the others go on.
+func TestARangeWaitsForItsOnlyHolder(t *testing.T) {
+	c := newFleet(t)
+	c.create("orders", 16, sdk.TopicConfig{})
+	away := c.machines[2]
+	away.cfg.ClientPort = away.srv.listener.Addr().(*net.TCPAddr).Port
+	id := away.srv.id.Node
+	lost := make(map[sdk.RangeID]bool)
+	for _, r := range c.describe("orders").Ranges {
+		lost[r.ID] = r.Leader == id
+	}
+	away.stop()
+	c.client = c.connect()
+	send := func(timeout time.Duration) (there, gone int) {
+		p, err := c.client.NewProducer("orders", sdk.WithDeliveryTimeout(timeout))
+		require.NoError(t, err)
+		defer func() { _ = p.Close(context.Background()) }()
+		var mu sync.Mutex
+		for i := range 64 {
+			require.NoError(t, p.SendAsync(sdk.Record{Key: fmt.Appendf(nil, "key-%d", i), Value: []byte("v")}, func(a sdk.Ack, err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					there++
+					return
+				}
+				gone++
+				var e *sdk.Error
+				if !errors.As(err, &e) || !e.Code.Info().Retryable || e.Outcome == sdk.OutcomeApplied {
+					t.Errorf("not a typed error that says to try again: %v", err)
+				}
+			}))
+		}
+		require.NoError(t, p.Flush(context.Background()))
+		mu.Lock()
+		defer mu.Unlock()
+		return there, gone
+	}
+	there, gone := send(2 * time.Second)
+	require.Positive(t, there, "ranges on other nodes take records")
+	require.Positive(t, gone, "nobody else has the rest: %v", lost)
+
+	away.start()
+	formed(t, c.machines)
+	there, gone = send(30 * time.Second)
+	require.Equal(t, 64, there)
+	require.Zero(t, gone)
+}
+
+// Coordinators come and go while segments roll from node to node: each segment gets one successor.
+func TestRollsWhileCoordinatorsChange(t *testing.T) {
+	c := newFleet(t)
+	c.create("orders", 8, sdk.TopicConfig{SegmentBytes: base.MinSegmentBytes})
+	l := c.load("orders", 4000)
+	admin := c.client.Admin()
+	moved := 0
+	for round := range 12 {
+		l.reach(40)
+		for shard := range 4 {
+			to := c.machines[(round+shard)%3].srv.id.Node
+			_, err := admin.TransferShard(c.within(5*time.Second), sdk.TransferShard{Shard: sdk.ShardID{Root: uint16(shard)}, To: to})
+			if err == nil { // it may refuse: the node leads already, or is not caught up
+				moved++
+			}
+		}
+	}
+	l.finish()
+	require.Positive(t, moved)
+	require.Empty(t, l.unknown)
+	l.check(c, "orders")
+	for _, r := range c.describe("orders").Ranges {
+		next := int64(0)
+		for _, s := range r.Segments {
+			require.Equal(t, next, s.Base)
+			next = s.End
+		}
+	}
+}
+
 func TestANodeRestartsUnderLoad(t *testing.T) {
-	c := newCluster(t)
+	c := newFleet(t)
 	c.create("orders", 8, sdk.TopicConfig{SegmentBytes: base.MinSegmentBytes})
 	l := c.load("orders", 1000)
 	l.reach(500)

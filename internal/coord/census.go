@@ -139,7 +139,7 @@ func (l *loop) compare(s *meta.State, all []held) {
 			}
 		}
 		if trimmed {
-			l.fileTrim(h.Ref, []base.Replica{h.by}, background)
+			l.fileTrim(h.Ref, []base.Replica{h.by})
 		}
 	}
 	if strangers > 0 {

@@ -16,6 +16,11 @@
 //     confirm from what they have, and finds out by that which segments need a recovery.
 //   - Orders are derived from the committed state at the moment they are sent, never stored: what changed meanwhile is
 //     sent as it is now. Versions let the node ignore what is older.
-//   - Two lanes go to each node. What just happened does not queue behind the thousands of segments told at start.
+//   - Several lanes go to each disk of a node. What just happened does not queue behind the thousands of segments told
+//     at start, nor behind files that are being removed.
+//   - Nothing rests on this node still being the coordinator: what it reads was committed, orders carry versions, and a
+//     command that names what is not active any more changes nothing. So reads are local, and late orders do no harm.
+//   - A node that started anew is told again what it holds, and by its answers it is found what it led and cannot go on
+//     with. What it has of ranges that were trimmed meanwhile is found by a census (census.go).
 //   - Nothing is scanned on a timer. Idle topics cost nothing: the agenda knows the next due time.
 package coord

@@ -156,12 +156,12 @@ func (l *loop) scan(s *meta.State) []base.TopicID {
 				l.file(ref, seg, true, background)
 			}
 			if r.TrimmedTo > 0 && len(r.Segments) > 0 {
-				l.fileTrim(ref, r.Segments[len(r.Segments)-1].Replicas, background)
+				l.fileTrim(ref, r.Segments[len(r.Segments)-1].Replicas)
 			}
 		}
 	}
 	for tomb := range s.Tombstones() {
-		l.fileDelete(tomb, background)
+		l.fileDelete(tomb)
 	}
 	return topics
 }
@@ -190,7 +190,7 @@ func (l *loop) changed(s *meta.State, in letters) {
 		if t := s.Topic(ref.Topic); t != nil && t.Range(ref.Range) != nil && t.Range(ref.Range).Active() != nil {
 			holders = union(holders, t.Range(ref.Range).Active().Replicas)
 		}
-		l.fileTrim(ref, holders, urgent)
+		l.fileTrim(ref, holders)
 	}
 	for id := range in.touched {
 		if t := s.Topic(id); t != nil {
@@ -200,7 +200,7 @@ func (l *loop) changed(s *meta.State, in letters) {
 	for id := range in.deletes {
 		l.agenda.set(id, planner.Never)
 		if tomb := s.Tombstone(id); tomb != nil {
-			l.fileDelete(tomb, urgent)
+			l.fileDelete(tomb)
 		}
 	}
 }

@@ -13,11 +13,13 @@ import (
 // lane is one of the streams of orders to a node.
 type lane int
 
-// What just happened goes urgent; what is told because the loop is new goes in the background; single orders that a
-// node could not carry out are told again by themselves, so that they hold nothing else up.
+// What just happened goes urgent; what is told because the loop is new goes in the background. Trims and deletes are
+// confirmed when the files are gone, which may take a disk its time: no segment waits for that to be opened. Single orders
+// that a node could not carry out are told again by themselves, so that they hold nothing else up.
 const (
 	urgent lane = iota
 	background
+	removals
 	repeats
 	lanes
 )
@@ -80,15 +82,15 @@ func (l *loop) file(ref base.RangeRef, seg *meta.Segment, fresh bool, on lane) {
 	}
 }
 
-func (l *loop) fileTrim(ref base.RangeRef, holders []base.Replica, on lane) {
+func (l *loop) fileTrim(ref base.RangeRef, holders []base.Replica) {
 	for _, r := range holders {
-		put(&l.outbox(r).lanes[on].waiting.trims, ref, true)
+		put(&l.outbox(r).lanes[removals].waiting.trims, ref, true)
 	}
 }
 
-func (l *loop) fileDelete(tomb *meta.Tombstone, on lane) {
+func (l *loop) fileDelete(tomb *meta.Tombstone) {
 	for _, r := range tomb.Waiting {
-		put(&l.outbox(r).lanes[on].waiting.deletes, tomb.Topic, r)
+		put(&l.outbox(r).lanes[removals].waiting.deletes, tomb.Topic, r)
 	}
 }
 
@@ -247,10 +249,11 @@ func (l *loop) onTold(t told, now time.Time) {
 		l.diskGone(b, p)
 		return
 	case t.err != nil:
-		l.coord.o.Logger.Warn("node has not confirmed its orders", "node", string(t.to.Node), "orders", p.flying.len(), "error", t.err)
+		l.coord.o.Logger.Warn("node has not confirmed its orders", "by", string(t.to.Node),
+			"segments", len(p.flying.segments), "trims", len(p.flying.trims), "deletes", len(p.flying.deletes), "error", t.err)
 		p.giveBack(now)
 		return
-	case t.lane == urgent:
+	case t.lane == urgent, t.lane == removals:
 		p.fails, p.retryAt = 0, time.Time{}
 	case t.lane == background: // a new coordinator's first round takes at most half of a node's time, and of this loop's
 		p.fails, p.retryAt = 0, now.Add(min(now.Sub(t.sent), maxRest))
@@ -263,7 +266,7 @@ func (l *loop) onTold(t told, now time.Time) {
 // diskGone drops what was under way to a disk that its node does not have any more: there is nothing left on it to trim
 // or delete, and nobody to lead or seal there.
 func (l *loop) diskGone(b *outbox, p *pile) {
-	l.coord.o.Logger.Warn("orders are for a disk that the node has not", "node", string(b.to.Node), "disk", b.to.Disk.String(), "orders", p.flying.len())
+	l.coord.o.Logger.Warn("orders are for a disk that the node has not", "by", string(b.to.Node), "disk", b.to.Disk.String(), "orders", p.flying.len())
 	for topic, replica := range p.flying.deletes {
 		l.gone = append(l.gone, meta.TopicGone{Topic: topic, Replica: replica})
 	}
