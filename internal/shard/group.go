@@ -196,6 +196,8 @@ func (g *group) lead(ctx context.Context) error {
 	for g.readyTerm.Load() == 0 {
 		select {
 		case <-g.changed:
+		case <-g.stopped: // it was set aside, or the node stops
+			return base.Errorf(base.CodeShuttingDown, "lead shard", "shard %s has stopped on this node", g.id)
 		case <-ctx.Done():
 			return base.Wrap(base.CodeTimeout, "lead shard "+g.id.String(), context.Cause(ctx))
 		}
@@ -275,7 +277,7 @@ func (g *group) voters() []base.NodeID {
 
 // leads reports whether this replica leads in a term.
 func (g *group) leads(term uint64) bool {
-	return g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
+	return g.up.Load() && g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
 }
 
 // lists reports whether the configuration has a server.
