@@ -28,8 +28,8 @@ func (s *Server) findDouble(ctx context.Context) error {
 		case boot == 0 || ctx.Err() != nil:
 			return context.Cause(ctx)
 		case time.Since(began) >= doubleFor:
-			return base.Errorf(base.CodeFenced, "start", "node %s runs already, as start %d: this would be start %d, on a copy of its directories", s.id.Node, boot, s.id.Boot).
-				WithHint("stop the other broker first, or start a new node with empty directories")
+			return base.Errorf(base.CodeFenced, "start", "node %s runs already, as start %d: this would be start %d", s.id.Node, boot, s.id.Boot).
+				WithHint("stop the other broker first; or, if this is to be another node, give it another node_id and directories of its own")
 		}
 		if !pauseFor(ctx, doublePause) {
 			return context.Cause(ctx)

@@ -41,16 +41,29 @@ const (
 
 // findCluster ends when this node belongs to a cluster: the one it was in, one that it founds, or one that it joins.
 func (s *Server) findCluster(ctx context.Context) error {
-	const op = "find cluster"
 	ctx, done := s.untilHalted(ctx)
 	defer done()
+	fresh := s.host.Cluster().IsZero()
+	if err := s.belong(ctx); err != nil {
+		return err
+	}
+	if err := s.findDouble(ctx); err != nil || !fresh || len(s.members.known()) == 0 {
+		return err
+	}
+	// A stranger that the root refuses, as one with the node id of another, is not to be seen by the others at all. If
+	// the root cannot be asked yet, admission asks again.
+	if err := s.register(ctx, s.registration()); turnedAway(err) {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+func (s *Server) belong(ctx context.Context) error {
+	const op = "find cluster"
 	alone := s.cfg.Bootstrap == nil && len(s.cfg.JoinSeedNodes) == 0 || s.cfg.Bootstrap != nil && *s.cfg.Bootstrap
 	switch {
 	case s.host.Bootstrapped():
-		if err := s.settle(); err != nil {
-			return err
-		}
-		return s.findDouble(ctx)
+		return s.settle()
 	case !s.host.Cluster().IsZero(): // a founding that was interrupted
 		return s.found(ctx)
 	case !s.id.Cluster.IsZero():

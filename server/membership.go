@@ -248,11 +248,7 @@ func (s *Server) rebuild(ctx context.Context) {
 		}
 	}
 	s.keepPeers(snapshot)
-	m.mu.Lock()
-	unsaved := m.unsaved
-	m.unsaved = false
-	m.mu.Unlock()
-	if unsaved {
+	if m.forgetStrangers(snapshot, table) {
 		s.saveTable()
 	}
 	if pushed {
@@ -263,6 +259,23 @@ func (s *Server) rebuild(ctx context.Context) {
 	if s.router != nil {
 		s.router.Wake()
 	}
+}
+
+// forgetStrangers drops what is kept of nodes that are neither listed nor met, and reports whether the file is behind.
+func (m *membership) forgetStrangers(snapshot *gossip.Snapshot, table *nodeTable) (unsaved bool) {
+	stranger := func(id base.NodeID) bool {
+		_, met := snapshot.Member(id)
+		return !met && table.node(id) == nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(table.Nodes) > 0 { // before there is a table, the addresses are the way to it
+		maps.DeleteFunc(m.addresses, func(id base.NodeID, _ string) bool { return stranger(id) })
+	}
+	maps.DeleteFunc(m.usages, func(id base.NodeID, _ topology.Usage) bool { return stranger(id) })
+	maps.DeleteFunc(m.listed, func(id base.NodeID, _ time.Time) bool { return table.node(id) == nil })
+	unsaved, m.unsaved = m.unsaved, false
+	return unsaved
 }
 
 // foldView makes the next view and publishes it if it says something new.

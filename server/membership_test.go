@@ -169,8 +169,9 @@ func TestWipedDiskIsRefusedThenReplaced(t *testing.T) {
 	require.Contains(t, e.Error(), "is known with disk "+old.String())
 	require.Contains(t, e.HintText(), "eg-cli node replace n3")
 
+	member, _ := machines[0].srv.members.member("n3")
+	require.EqualValues(t, 1, member.Boot, "nobody has met the stranger")
 	replace(t, machines[:2], "n3")
-	wiped.wipe()
 	wiped.start()
 	formed(t, machines)
 	require.Greater(t, wiped.srv.id.Boot, uint64(1))
@@ -238,6 +239,18 @@ func TestCloneOfARunningNode(t *testing.T) {
 		t.Fatal(err)
 	default:
 	}
+	formed(t, machines)
+}
+
+// A new node with the node_id of one that runs does not take its place either.
+func TestNodeIDTwice(t *testing.T) {
+	machines := threeFormed(t)
+	stranger := newMachine(t, 3)
+	stranger.cfg.JoinSeedNodes = []string{machines[0].seed()}
+	e := stranger.refusedStart()
+	require.ErrorIs(t, e, base.CodeFenced)
+	require.Contains(t, e.Error(), "node n3 runs already")
+	require.Contains(t, e.HintText(), "another node_id")
 	formed(t, machines)
 }
 
