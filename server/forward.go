@@ -152,6 +152,9 @@ func (s *Server) prepareForwarded(kind wire.Kind, message []byte, shard base.Sha
 	if !ok {
 		return routing.Request{}, base.Errorf(base.CodeUnknownKind, "forward", "request kind %s is not known here", kind)
 	}
+	if !s.progress.done.Load() { // it may lead shards by now, and cannot serve all that is asked of a leader
+		return routing.Request{}, base.Errorf(base.CodeNotAdmitted, "forward", "node %s is starting: %s", s.id.Node, &s.progress)
+	}
 	s.metrics.request(kind)
 	j, err := prepare(message)
 	return s.routable(kind, message, shard, j), err

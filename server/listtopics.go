@@ -66,31 +66,39 @@ func (s *Server) listShard(ctx context.Context, shard base.ShardID, req wire.Lis
 	return part, err
 }
 
-// pagePart is what one source has for a page, by name.
+// pagePart is what one source has for a page.
 type pagePart[T any] struct {
-	rows []T
-	more bool // there are some behind the last of them
+	rows []T  // by name
+	more bool // there are some behind the last of them; then there is one at least
 }
 
-// mergePage makes one page of several parts. What lies behind the end of a part that has more is left for the next page,
-// for that part may have some before it.
+// mergePage makes one page of several parts. It ends where a part ends that has more, for what comes next may be behind
+// that; the next page begins there.
 func mergePage[T any](parts []pagePart[T], limit int, name func(*T) string, labels func(*T) map[string]string) (rows []T, more bool) {
-	end := ""
-	for _, p := range parts {
-		rows = append(rows, p.rows...)
-		if p.more && len(p.rows) > 0 {
-			if last := name(&p.rows[len(p.rows)-1]); !more || last < end {
-				end = last
+	next := make([]int, len(parts))
+	head := func(i int) *T { return &parts[i].rows[next[i]] }
+	for size := 0; ; {
+		first := -1
+		for i, p := range parts {
+			switch {
+			case next[i] == len(p.rows) && p.more:
+				return rows, true
+			case next[i] == len(p.rows):
+			case first < 0 || name(head(i)) < name(head(first)):
+				first = i
 			}
-			more = true
 		}
+		if first < 0 {
+			return rows, false
+		}
+		row := head(first)
+		size += rowSize(name(row), labels(row))
+		if len(rows) == limit || len(rows) > 0 && size > pageBytes {
+			return rows, true
+		}
+		rows = append(rows, *row)
+		next[first]++
 	}
-	if more {
-		rows = slices.DeleteFunc(rows, func(r T) bool { return name(&r) > end })
-	}
-	slices.SortFunc(rows, func(a, b T) int { return cmp.Compare(name(&a), name(&b)) })
-	n := pageEnd(len(rows), limit, func(i int) int { return rowSize(name(&rows[i]), labels(&rows[i])) })
-	return rows[:n], more || n < len(rows)
 }
 
 // page makes a page's rows of what the shards led here have for it. Only those that belong on the page are made.
@@ -117,17 +125,6 @@ func mergeAnswers(answers []gatherAnswer, limit int) ([]wire.TopicSummary, bool)
 	}
 	return mergePage(parts, limit,
 		func(r *wire.TopicSummary) string { return r.Name }, func(r *wire.TopicSummary) map[string]string { return r.Labels })
-}
-
-// pageEnd is how many of n rows fit on a page: at least one.
-func pageEnd(n, limit int, size func(int) int) int {
-	bytes := 0
-	for i := range min(n, limit) {
-		if bytes += size(i); i > 0 && bytes > pageBytes {
-			return i
-		}
-	}
-	return min(n, limit)
 }
 
 func rowSize(name string, labels map[string]string) int {
