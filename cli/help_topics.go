@@ -63,7 +63,8 @@ const helpFormatting = `-o FORMAT
   yaml    the same as json; streams are documents
   csv     RFC 4180 with a header and raw numbers; null is an empty field, empty text ""
   tsv     the same with tabs; null is \N
-  name    the first column alone
+  name    the names or ids alone, one a line
+  dot     a drawing for Graphviz; node ring only
 
   --columns a,b --no-headers --sort-by column[:desc] --limit N shape tables, csv and tsv.
   --jq EXPRESSION filters the JSON form; strings print as they are.
@@ -89,7 +90,7 @@ const helpExitCodes = `  0  OK               done
   1  ERROR            unexpected failure
   2  USAGE            bad flag, argument or quote; refusal to act without --yes
   3  UNREACHABLE      no broker answered
-  4  NOT_FOUND        topic, range, segment, node, context
+  4  NOT_FOUND        topic, range, segment, node, shard, context
   5  CONFLICT         exists, precondition failed, not enough nodes
   6  DENIED           not permitted, or read-only
   7  UNKNOWN_OUTCOME  the deadline passed after the request was sent; it may have been applied
@@ -97,7 +98,7 @@ const helpExitCodes = `  0  OK               done
   9  INTEGRITY        checksum mismatch, offset gap, lost or reordered records
  10  UNHEALTHY        the question was answered, and the answer is "not healthy"
  11  WARN             only with --warn-exit
- 12  NOT_MET          --expect, --wait, bench --max-p99 and the like, --detailed-exitcode
+ 12  NOT_MET          wait, --wait, --expect, --verify, bench --max-p99, --detailed-exitcode …
 130  INTERRUPTED      SIGINT; what was printed is valid
 143  TERMINATED       SIGTERM; what was printed is valid
 

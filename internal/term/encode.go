@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -159,10 +160,14 @@ func (c column) field(row reflect.Value) field {
 	return f
 }
 
-// writeNames prints the first column alone, one a line, for use in $(…).
+// writeNames prints what the rows are called, one a line, for use in $(…): their name or id, else the first column.
 func (o *Output) writeNames(w *bufio.Writer, cols []column, rows reflect.Value) error {
+	called := cols[0]
+	if i := slices.IndexFunc(cols, func(c column) bool { return c.name == "name" || c.name == "id" }); i >= 0 && len(o.Columns) == 0 {
+		called = cols[i]
+	}
 	for i := range rows.Len() {
-		name := cols[0].raw(rows.Index(i))
+		name := called.raw(rows.Index(i))
 		if o.TTY {
 			name = Escape(name)
 		}
