@@ -196,7 +196,10 @@ func (r *reconciler) lookAround() *surroundings {
 	}
 	for i := range view.Nodes {
 		id := view.Nodes[i].ID
-		s.add(h, id, canLead(view, id) && liveness[id].Status == peer.Reachable)
+		// In a large cluster a node is connected with those that it shares something with: of the others the gossip
+		// knows, and the first order dials.
+		link, connected := liveness[id]
+		s.add(h, id, canLead(view, id) && (!connected || link.Status == peer.Reachable))
 	}
 	for id := range s.ring {
 		s.add(h, id, false)
@@ -211,11 +214,6 @@ func (s *surroundings) add(h *Host, id base.NodeID, fit bool) {
 		return
 	}
 	s.nodes[id] = planner.SeatNode{Server: server, Out: !s.ring[id], Fit: fit && s.ring[id]}
-}
-
-// node is what is known of one that has a seat, met or not.
-func (s *surroundings) node(h *Host, id base.NodeID) {
-	s.add(h, id, false)
 }
 
 // count adds the seats of one group that are on their way to the nodes, so that the groups after it see them.
@@ -263,7 +261,7 @@ func (r *reconciler) input(g *group, term uint64, table *surroundings) (planner.
 	}
 	now := time.Now()
 	for _, m := range members {
-		table.node(h, m.node)
+		table.add(h, m.node, false) // if it is new
 		in.Seats = append(in.Seats, planner.Seat{
 			Server: m.server, Node: m.node, Voter: m.voter, Match: m.match, Heard: m.follows(now), Hosted: g.seated.has(m.server),
 		})
