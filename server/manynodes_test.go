@@ -31,6 +31,11 @@ func newFleet(t *testing.T) *fleet {
 	machines := three(t, func(_ int, c *config.Config) { c.BootstrapExpect = 3 })
 	together(machines, (*machine).start)
 	formed(t, machines)
+	for shard := range machines[0].cfg.Shards {
+		soon(t, fmt.Sprintf("shard %d has its voters", shard), func() bool {
+			return len(machines[0].srv.host.Voters(base.ShardID{Root: uint16(shard)})) == len(machines)
+		})
+	}
 	c := &fleet{t: t, machines: machines}
 	c.client = c.connect()
 	return c
