@@ -197,19 +197,20 @@ type (
 	NodeStatus = wire.NodeStatus
 	// ShardStatus is one metadata group.
 	//
-	//	ID        ShardID
-	//	State     string // ok, no_leader, catching_up, recovering
-	//	Leader    NodeID
-	//	Term      uint64
-	//	Commit    uint64
-	//	Applied   uint64
-	//	Voters    []NodeID
-	//	NonVoters []NodeID
-	//	Topics    int
-	//	SinceMs   int64  // when its leader began, or was lost
-	//	Trails    uint64 // entries that the voter furthest behind lacks
-	//	Want      int    // voters it should have
-	//	Hosted    bool   // the answering node has a replica
+	//	ID         ShardID
+	//	State      string // ok, no_leader, catching_up, recovering
+	//	Leader     NodeID
+	//	Term       uint64
+	//	Commit     uint64
+	//	Applied    uint64
+	//	Voters     []NodeID
+	//	NonVoters  []NodeID
+	//	Topics     int
+	//	SinceMs    int64  // when its leader began, or was lost
+	//	Trails     uint64 // entries that the voter furthest behind lacks
+	//	Want       int    // voters it should have
+	//	Hosted     bool   // the answering node has a replica
+	//	Generation uint64 // counts its recoveries that accepted a loss
 	ShardStatus = wire.ShardStatus
 	// NodeDetail is everything a node knows about itself.
 	//

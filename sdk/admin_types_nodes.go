@@ -74,6 +74,7 @@ type (
 	//	SnapshotBytes int64
 	//	Generation    uint64  // counts its recoveries that accepted a loss
 	//	Events        []Event // the last of this shard, newest last
+	//	Seats         string  // what the leader does about its voters, or waits for
 	ShardDetail = wire.DescribeShardResponse
 	// ShardMember is one replica of a shard.
 	//
@@ -113,18 +114,20 @@ type (
 	ShardMove = wire.ShardMove
 	// RecoveredShard names every log of a shard that was found and the one taken, or that would be.
 	//
-	//	Shard  ShardID
-	//	Logs   []ShardLog
-	//	Lost   []base.UUID // voters that did not answer
-	//	DryRun bool
+	//	Shard      ShardID
+	//	Logs       []ShardLog
+	//	Lost       []base.UUID // voters that did not answer
+	//	DryRun     bool
+	//	Generation uint64 // the new one: replicas of earlier ones set themselves aside
 	RecoveredShard = wire.RecoverShardResponse
 	// ShardLog is the end of one replica's log.
 	//
-	//	Node   NodeID
-	//	Server base.UUID
-	//	Term   uint64
-	//	Index  uint64
-	//	Chosen bool
+	//	Node     NodeID
+	//	Server   base.UUID
+	//	Term     uint64
+	//	Index    uint64
+	//	Chosen   bool
+	//	Archived bool // set aside by an earlier recovery
 	ShardLog = wire.ShardLog
 	// NodeState is what a node sees and leads, without what only counts up.
 	//
@@ -163,7 +166,8 @@ type Reach struct {
 type ChangeNode struct {
 	Node   NodeID
 	Change NodeChange
-	// Disk is the new disk of ReplaceNode; zero means whichever asks for admission next.
+	// Disk is the one that ReplaceNode gives up, so that a call that comes late gives up no other; zero means the one
+	// that the node has.
 	Disk   DiskID
 	DryRun bool
 }

@@ -75,7 +75,7 @@ func (s *Server) detailStatus(d shard.Detail) wire.ShardStatus {
 func hostedStatus(st shard.Status) wire.ShardStatus {
 	w := wire.ShardStatus{
 		ID: st.ID, State: "ok", Leader: st.Leader, Term: st.Term, Commit: st.Commit, Applied: st.Applied,
-		Voters: st.Voters, Topics: st.Topics, Hosted: true,
+		Voters: st.Voters, Topics: st.Topics, Hosted: true, Generation: st.Generation,
 	}
 	if st.Leader == "" {
 		w.State = "no_leader"

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 
+	"github.com/eastguard/eastguard/internal/config"
 	"github.com/eastguard/eastguard/internal/peer"
 	"github.com/eastguard/eastguard/internal/vfs"
 )
@@ -34,8 +35,11 @@ type Deps struct {
 	Interfaces func() ([]net.Addr, error)
 
 	ClusterKey []byte // encrypts the gossip: 16, 24 or 32 bytes; nil = it is not encrypted
-	Rand       io.Reader
-	Version    string // of the binary, told to clients
+	// Settings says where each value of the configuration came from, for people who ask this node.
+	Settings config.Sources
+
+	Rand    io.Reader
+	Version string // of the binary, told to clients
 }
 
 func (d *Deps) ensureDefaults() {

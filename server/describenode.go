@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/eastguard/eastguard/internal/config"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -30,6 +31,22 @@ func (s *Server) describeNode(ctx context.Context, req wire.DescribeNodeRequest)
 	return resp, err
 }
 
+// ownSettings lists the configuration as it is in force. None of it changes without a restart.
+func (s *Server) ownSettings() []wire.Setting {
+	table := make(map[string]config.Setting)
+	for _, row := range config.Settings() {
+		table[row.Key] = row
+	}
+	var list []wire.Setting
+	for _, row := range s.deps.Settings {
+		list = append(list, wire.Setting{
+			Key: row.Key, Value: config.Format(row.Value), Default: config.Format(table[row.Key].Default), Source: row.Source,
+			Reload: "restart", Help: table[row.Key].Help,
+		})
+	}
+	return list
+}
+
 func (s *Server) describeSelf() wire.DescribeNodeResponse {
 	st, own := s.store.Stats(), s.ownStatus()
 	resp := wire.DescribeNodeResponse{
@@ -37,7 +54,7 @@ func (s *Server) describeSelf() wire.DescribeNodeResponse {
 		ClusterAddress: s.self.cluster, DataAddress: s.self.data, AdminAddress: s.self.admin,
 		GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Pid: os.Getpid(),
 		StartedMs: s.started.UnixMilli(), DataDir: s.cfg.DataDir, MetaDir: s.cfg.MetaDir,
-		Counters: s.counters(), RssBytes: residentBytes(),
+		Settings: s.ownSettings(), Counters: s.counters(), RssBytes: residentBytes(),
 		WalBytes: st.WAL.Bytes, WalFiles: st.WAL.Files, RingHash: own.RingHash, RingVersion: own.RingVersion,
 	}
 	return resp

@@ -37,7 +37,7 @@ func (s *Server) describeShardHere(ctx context.Context, req wire.DescribeShardRe
 	}
 	resp := wire.DescribeShardResponse{
 		Status: hostedStatus(d.Status), Observer: s.id.Node, FirstIndex: d.FirstIndex, LastIndex: d.LastIndex,
-		SnapshotIndex: d.SnapshotIndex, SnapshotBytes: d.SnapshotBytes, Generation: d.Generation,
+		SnapshotIndex: d.SnapshotIndex, SnapshotBytes: d.SnapshotBytes, Generation: d.Generation, Seats: d.Seats,
 		Events: s.eventsAbout(req.Shard),
 	}
 	resp.Status.SinceMs = s.leadSince(req.Shard, d.Leader)

@@ -42,6 +42,9 @@ func (s *Server) listShards(ctx context.Context, _ wire.ListShardsRequest) (wire
 
 // newer compares two nodes that both say they lead a shard: one of them has not heard of the other yet.
 func newer(a, b wire.ShardStatus) bool {
+	if a.Generation != b.Generation {
+		return a.Generation > b.Generation
+	}
 	return a.Term > b.Term
 }
 

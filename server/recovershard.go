@@ -22,9 +22,11 @@ func (s *Server) recoverShard(ctx context.Context, req wire.RecoverShardRequest)
 	if err != nil {
 		return resp, err
 	}
-	resp.Lost = r.Lost
-	for i, l := range r.Logs {
-		resp.Logs = append(resp.Logs, wire.ShardLog{Node: l.Node, Server: l.Server, Term: l.Term, Index: l.Index, Chosen: i == 0})
+	resp.Lost, resp.Generation = r.Lost, r.Generation
+	for _, l := range r.Logs {
+		resp.Logs = append(resp.Logs, wire.ShardLog{
+			Node: l.Node, Server: l.Server, Term: l.Term, Index: l.Index, Chosen: l.Chosen, Archived: l.Archived,
+		})
 	}
 	return resp, nil
 }

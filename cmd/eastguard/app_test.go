@@ -84,7 +84,7 @@ func runApp(t *testing.T, b *fakeBroker, signals map[time.Duration]os.Signal, ar
 			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 		},
 		interfaces: func() ([]net.Addr, error) { return []net.Addr{&net.IPNet{IP: net.IPv4(10, 0, 0, 7)}}, nil },
-		newBroker: func(cfg config.Config, _ *slog.Logger) (broker, error) {
+		newBroker: func(cfg config.Config, _ config.Sources, _ *slog.Logger) (broker, error) {
 			if cfg.AdvertiseHost == "" {
 				t.Error("the broker was not given an address to advertise")
 			}

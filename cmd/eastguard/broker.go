@@ -23,11 +23,11 @@ type broker interface {
 	Retired() <-chan struct{}        // an operator has asked the node to leave the cluster
 }
 
-type brokerFactory func(cfg config.Config, log *slog.Logger) (broker, error)
+type brokerFactory func(cfg config.Config, settings config.Sources, log *slog.Logger) (broker, error)
 
 // runBroker is the life of the process: configure, start, serve until told to stop, stop.
 func (a *app) runBroker(flags *pflag.FlagSet) error {
-	cfg, _, err := config.LoadFlags(flags, a.env, a.readFile)
+	cfg, settings, err := config.LoadFlags(flags, a.env, a.readFile)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (a *app) runBroker(flags *pflag.FlagSet) error {
 	}
 	cfg.AdvertiseHost = host
 
-	b, err := a.newBroker(cfg, log)
+	b, err := a.newBroker(cfg, settings, log)
 	if err != nil {
 		return &exitError{exitFailed, err}
 	}

@@ -66,19 +66,20 @@ type NodeStatus struct {
 
 // ShardStatus is one Raft group.
 type ShardStatus struct {
-	ID        base.ShardID  `cbor:"1,keyasint"`
-	State     string        `cbor:"2,keyasint,omitempty"` // ok, no_leader, catching_up, recovering
-	Leader    base.NodeID   `cbor:"3,keyasint,omitempty"`
-	Term      uint64        `cbor:"4,keyasint,omitempty"`
-	Commit    uint64        `cbor:"5,keyasint,omitempty"`
-	Applied   uint64        `cbor:"6,keyasint,omitempty"`
-	Voters    []base.NodeID `cbor:"7,keyasint,omitempty"`
-	NonVoters []base.NodeID `cbor:"8,keyasint,omitempty"`
-	Topics    int           `cbor:"9,keyasint,omitempty"`
-	SinceMs   int64         `cbor:"10,keyasint,omitempty"` // when its leader began, or was lost
-	Trails    uint64        `cbor:"11,keyasint,omitempty"` // entries that the voter furthest behind lacks
-	Want      int           `cbor:"12,keyasint,omitempty"` // voters it should have
-	Hosted    bool          `cbor:"13,keyasint,omitempty"` // the answering node has a replica
+	ID         base.ShardID  `cbor:"1,keyasint"`
+	State      string        `cbor:"2,keyasint,omitempty"` // ok, no_leader, catching_up, recovering
+	Leader     base.NodeID   `cbor:"3,keyasint,omitempty"`
+	Term       uint64        `cbor:"4,keyasint,omitempty"`
+	Commit     uint64        `cbor:"5,keyasint,omitempty"`
+	Applied    uint64        `cbor:"6,keyasint,omitempty"`
+	Voters     []base.NodeID `cbor:"7,keyasint,omitempty"`
+	NonVoters  []base.NodeID `cbor:"8,keyasint,omitempty"`
+	Topics     int           `cbor:"9,keyasint,omitempty"`
+	SinceMs    int64         `cbor:"10,keyasint,omitempty"` // when its leader began, or was lost
+	Trails     uint64        `cbor:"11,keyasint,omitempty"` // entries that the voter furthest behind lacks
+	Want       int           `cbor:"12,keyasint,omitempty"` // voters it should have
+	Hosted     bool          `cbor:"13,keyasint,omitempty"` // the answering node has a replica
+	Generation uint64        `cbor:"14,keyasint,omitempty"` // counts its recoveries that accepted a loss
 }
 
 // Event is one line of a node's journal.

@@ -70,7 +70,7 @@ type ChangeNodeRequest struct {
 	RequestID base.RequestID `cbor:"1,keyasint"`
 	Node      base.NodeID    `cbor:"2,keyasint"`
 	Change    NodeChange     `cbor:"3,keyasint"`
-	Disk      base.DiskID    `cbor:"4,keyasint,omitempty"` // of replace: the new disk; zero = whichever asks for admission next
+	Disk      base.DiskID    `cbor:"4,keyasint,omitempty"` // of replace: the one that is given up; zero = the one it has
 	DryRun    bool           `cbor:"5,keyasint,omitempty"`
 }
 

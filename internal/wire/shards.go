@@ -27,8 +27,9 @@ type DescribeShardResponse struct {
 	LastIndex     uint64        `cbor:"5,keyasint,omitempty"`
 	SnapshotIndex uint64        `cbor:"6,keyasint,omitempty"`
 	SnapshotBytes int64         `cbor:"7,keyasint,omitempty"`
-	Generation    uint64        `cbor:"8,keyasint,omitempty"` // counts its recoveries that accepted a loss
-	Events        []Event       `cbor:"9,keyasint,omitempty"` // the last of this shard, newest last
+	Generation    uint64        `cbor:"8,keyasint,omitempty"`  // counts its recoveries that accepted a loss
+	Events        []Event       `cbor:"9,keyasint,omitempty"`  // the last of this shard, newest last
+	Seats         string        `cbor:"10,keyasint,omitempty"` // what the leader does about its voters, or waits for
 }
 
 // ShardMember is one replica of a shard.
@@ -99,17 +100,19 @@ type RecoverShardRequest struct {
 
 // RecoverShardResponse names every log found and the one that was taken, or would be.
 type RecoverShardResponse struct {
-	Shard  base.ShardID `cbor:"1,keyasint"`
-	Logs   []ShardLog   `cbor:"2,keyasint,omitempty"`
-	Lost   []base.UUID  `cbor:"3,keyasint,omitempty"` // voters that did not answer
-	DryRun bool         `cbor:"4,keyasint,omitempty"`
+	Shard      base.ShardID `cbor:"1,keyasint"`
+	Logs       []ShardLog   `cbor:"2,keyasint,omitempty"`
+	Lost       []base.UUID  `cbor:"3,keyasint,omitempty"` // voters that did not answer
+	DryRun     bool         `cbor:"4,keyasint,omitempty"`
+	Generation uint64       `cbor:"5,keyasint,omitempty"` // the new one: replicas of earlier ones set themselves aside
 }
 
 // ShardLog is the end of one replica's log.
 type ShardLog struct {
-	Node   base.NodeID `cbor:"1,keyasint"`
-	Server base.UUID   `cbor:"2,keyasint,omitempty"`
-	Term   uint64      `cbor:"3,keyasint,omitempty"`
-	Index  uint64      `cbor:"4,keyasint,omitempty"`
-	Chosen bool        `cbor:"5,keyasint,omitempty"`
+	Node     base.NodeID `cbor:"1,keyasint"`
+	Server   base.UUID   `cbor:"2,keyasint,omitempty"`
+	Term     uint64      `cbor:"3,keyasint,omitempty"`
+	Index    uint64      `cbor:"4,keyasint,omitempty"`
+	Chosen   bool        `cbor:"5,keyasint,omitempty"`
+	Archived bool        `cbor:"6,keyasint,omitempty"` // set aside by an earlier recovery
 }
