@@ -3,6 +3,9 @@ package shard
 import (
 	"context"
 	"fmt"
+	"math/rand"
+	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -231,4 +234,76 @@ func TestAReplicaOfThePastDoesNotBegin(t *testing.T) {
 	require.True(t, a.Logs[0].Archived)
 	require.Equal(t, []base.UUID{metaUUID}, a.Logs[0].Voters)
 	require.NotZero(t, a.Logs[0].Index)
+}
+
+// A recovery that a crash interrupts anywhere is found by a second one, or has come to its end; nothing of the log that
+// was found is lost, and the record is there.
+func TestARecoveryMayBeInterrupted(t *testing.T) {
+	keepOneIn := 3
+	if os.Getenv("EASTGUARD_SOAK") != "" {
+		keepOneIn = 1
+	}
+	const topics, shards = 60, 2
+	inTown(t, 3, shards, func(t *testing.T, p *plant, r *registry) {
+		r.settled(3)
+		for i := range topics {
+			p.create(i)
+		}
+		p.converge()
+		for _, name := range p.names {
+			r.kill(name)
+		}
+		n := p.nodes["n2"]
+		o := options(nil)
+		o.Meta, o.Node, o.Shards = n.meta, n.name, shards
+		revive := func(fs vfs.FS) *Host {
+			o.FS = fs
+			h, err := Open(o)
+			require.NoError(t, err)
+			require.NoError(t, h.Start(p.within(20*time.Second)))
+			for i := range shards {
+				id := base.ShardID{Root: uint16(i)}
+				if h.Leading(id) == 0 {
+					_, err := h.Recover(p.within(20*time.Second), id, false)
+					require.NoError(t, err)
+				}
+			}
+			return h
+		}
+		mem, rng := n.disk, rand.New(rand.NewSource(5))
+		fault := vfs.NewFault(mem)
+		var mu sync.Mutex
+		var points []crashPoint
+		seen := 0
+		fault.Add(vfs.Rule{Ops: vfs.OpChanges, Before: func(c vfs.Call) {
+			mu.Lock()
+			defer mu.Unlock()
+			if seen++; seen%keepOneIn == 0 {
+				points = append(points, crashPoint{at: c, disk: mem.CrashClone(rng, rng.Float64())})
+			}
+		}})
+		require.NoError(t, revive(fault).Close())
+		fault.Clear()
+		require.Greater(t, len(points), 10)
+		again := 0
+		for i, point := range points {
+			h := revive(point.disk)
+			for k := range topics {
+				require.True(t, holds(t, h, k), "crash %d before %v: topic %d is gone", i, point.at, k)
+			}
+			for k := range shards {
+				id := base.ShardID{Root: uint16(k)}
+				require.NoError(t, h.ViewStale(id, func(s *meta.State) error {
+					require.NotEmpty(t, s.Recoveries(), "crash %d before %v", i, point.at)
+					require.Equal(t, h.Generation(id), s.Recoveries()[len(s.Recoveries())-1].Generation)
+					return s.Check()
+				}))
+				if h.Generation(id) > 1 {
+					again++
+				}
+			}
+			require.NoError(t, h.Close())
+		}
+		t.Logf("%d crashes, %d shards recovered a second time", len(points), again)
+	})
 }
