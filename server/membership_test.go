@@ -11,9 +11,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/config"
-	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/store"
-	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/vfs"
 )
 
@@ -32,6 +30,8 @@ func (m *machine) refusedStart() *base.Error {
 // wipe gives the machine an empty disk.
 func (m *machine) wipe() { m.mem = vfs.NewMem() }
 
+// What becomes of disks that are not the node's, and of starts without a root, is in internal/sim, in virtual time.
+
 func TestOneGrowsToThree(t *testing.T) {
 	one := newMachine(t, 1)
 	one.start()
@@ -41,28 +41,6 @@ func TestOneGrowsToThree(t *testing.T) {
 	}
 	together(more, (*machine).start)
 	formed(t, append(more, one))
-}
-
-// All nodes stop and start again: they find each other by what they remember, seeds or not.
-func TestWholeClusterStartsAgain(t *testing.T) {
-	machines := three(t, func(_ int, c *config.Config) { c.BootstrapExpect = 3 })
-	together(machines, (*machine).start)
-	formed(t, machines)
-	soon(t, "three voters of the root", func() bool { return len(machines[0].srv.host.Voters(base.RootShard)) == 3 })
-	began := time.Now()
-	together(machines, (*machine).stop)
-	t.Logf("stopped in %v", time.Since(began))
-	began = time.Now()
-	for _, m := range machines {
-		m.cfg.JoinSeedNodes, m.cfg.BootstrapExpect = nil, 0
-	}
-	together(machines, (*machine).start)
-	t.Logf("started in %v", time.Since(began))
-	formed(t, machines)
-	t.Logf("formed in %v", time.Since(began))
-	for _, m := range machines {
-		require.EqualValues(t, 2, m.srv.id.Boot)
-	}
 }
 
 func TestNamesAndIPv6(t *testing.T) {
@@ -132,7 +110,7 @@ func TestFoundersOfDifferentLists(t *testing.T) {
 			c.BootstrapExpect = 2
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	together(machines, func(m *machine) {
 		require.ErrorIs(t, m.tryStart(ctx), context.DeadlineExceeded)
@@ -143,166 +121,4 @@ func TestFoundersOfDifferentLists(t *testing.T) {
 		require.NoError(t, locks.Close())
 		require.True(t, id.Cluster.IsZero(), "nobody has minted")
 	}
-}
-
-// threeFormed is three nodes that found together, the first of which is never touched.
-func threeFormed(t *testing.T) []*machine {
-	machines := three(t, func(_ int, c *config.Config) { c.BootstrapExpect = 3 })
-	together(machines, (*machine).start)
-	formed(t, machines)
-	soon(t, "three voters of the root", func() bool {
-		return len(machines[0].srv.host.Voters(base.RootShard)) == 3
-	})
-	return machines
-}
-
-// A node id comes back with an empty disk: refused, until an operator has given the old disk up; then it is a member
-// again, with starts that go on.
-func TestWipedDiskIsRefusedThenReplaced(t *testing.T) {
-	machines := threeFormed(t)
-	wiped := machines[2]
-	old := wiped.srv.id.Disk
-	wiped.stop()
-	wiped.wipe()
-	e := wiped.refusedStart()
-	require.ErrorIs(t, e, base.CodeNotAdmitted)
-	require.Contains(t, e.Error(), "is known with disk "+old.String())
-	require.Contains(t, e.HintText(), "eg-cli node replace n3")
-
-	member, _ := machines[0].srv.members.member("n3")
-	require.EqualValues(t, 1, member.Boot, "nobody has met the stranger")
-	replace(t, machines[:2], "n3")
-	wiped.start()
-	formed(t, machines)
-	require.Greater(t, wiped.srv.id.Boot, uint64(1))
-	require.NotEqual(t, old, wiped.srv.id.Disk)
-
-	wiped.stop()
-	wiped.start()
-	formed(t, machines)
-}
-
-// replace gives the disk of a node up, by whoever leads the root.
-func replace(t *testing.T, machines []*machine, node base.NodeID) {
-	t.Helper()
-	soon(t, "the root takes it", func() bool {
-		for _, m := range machines {
-			_, err := m.srv.propose(t.Context(), "replace", base.RootShard, meta.Command{
-				TimeMs: time.Now().UnixMilli(), ReplaceNode: &meta.ReplaceNode{Node: node},
-			})
-			if err == nil {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-func TestRolledBackDiskIsRefused(t *testing.T) {
-	machines := threeFormed(t)
-	m := machines[2]
-	m.stop()
-	old := m.mem.Snapshot()
-	m.start()
-	formed(t, machines)
-	m.stop()
-	m.mem = old
-	e := m.refusedStart()
-	require.ErrorIs(t, e, base.CodeNotAdmitted)
-	require.Contains(t, e.Error(), "its disk is an older image, or runs twice")
-}
-
-// The address of a node is given to another one: that one is another node, and the first can come back elsewhere.
-func TestSameAddressAnotherDisk(t *testing.T) {
-	machines := threeFormed(t)
-	m := machines[2]
-	m.stop()
-	other := newMachine(t, 4, func(c *config.Config) { c.ClusterPort = m.cfg.ClusterPort })
-	other.cfg.JoinSeedNodes = []string{machines[0].seed()}
-	other.start()
-	m.cfg.ClusterPort = freePort(t, m.cfg.Host)
-	m.start()
-	formed(t, append(machines, other))
-}
-
-// Two copies of one directory: whoever comes second ends, and the first goes on.
-func TestCloneOfARunningNode(t *testing.T) {
-	machines := threeFormed(t)
-	original := machines[2]
-	clone := newMachine(t, 3)
-	clone.mem = original.mem.Snapshot()
-	e := clone.refusedStart()
-	require.ErrorIs(t, e, base.CodeFenced)
-	require.Contains(t, e.Error(), "runs already")
-	select {
-	case err := <-original.srv.Stopped():
-		t.Fatal(err)
-	default:
-	}
-	formed(t, machines)
-}
-
-// A new node with the node_id of one that runs does not take its place either.
-func TestNodeIDTwice(t *testing.T) {
-	machines := threeFormed(t)
-	stranger := newMachine(t, 3)
-	stranger.cfg.JoinSeedNodes = []string{machines[0].seed()}
-	e := stranger.refusedStart()
-	require.ErrorIs(t, e, base.CodeFenced)
-	require.Contains(t, e.Error(), "node n3 runs already")
-	require.Contains(t, e.HintText(), "another node_id")
-	formed(t, machines)
-}
-
-func TestCopyUnderAnotherName(t *testing.T) {
-	machines := threeFormed(t)
-	clone := newMachine(t, 3)
-	clone.mem = machines[2].mem.Snapshot()
-	clone.cfg.NodeID = "n9"
-	e := clone.refusedStart()
-	require.Contains(t, e.Error(), "belongs to node n3, the configuration says n9")
-}
-
-// With the root's quorum gone the newest node table among the peers lets a known node start again, and nobody else.
-func TestStartWithoutARoot(t *testing.T) {
-	machines := threeFormed(t)
-	fourth := newMachine(t, 4)
-	fourth.cfg.JoinSeedNodes = []string{machines[0].seed()}
-	fourth.start()
-	machines = append(machines, fourth)
-	formed(t, machines)
-	var voters, others []*machine
-	soon(t, "one of four has no seat in the root", func() bool {
-		voters, others = nil, nil
-		for _, m := range machines {
-			if m.srv.host.Hosts(base.RootShard) {
-				voters = append(voters, m)
-			} else {
-				others = append(others, m)
-			}
-		}
-		return len(voters) == 3 && len(machines[0].srv.members.nodeTable().Nodes) == 4
-	})
-	left, m := voters[0], others[0]
-	for _, gone := range []*machine{m, voters[1], voters[2]} {
-		gone.stop()
-	}
-	m.start()
-	soon(t, "its peer takes it for admitted", func() bool {
-		n, ok := left.srv.view().Node(base.NodeID(m.cfg.NodeID))
-		return ok && n.Admitted && n.Boot == m.srv.id.Boot && n.Liveness == topology.Alive
-	})
-	require.Less(t, left.srv.members.nodeTable().node(m.srv.id.Node).Boot, m.srv.id.Boot)
-
-	stranger := newMachine(t, 5)
-	stranger.cfg.JoinSeedNodes = []string{left.seed()}
-	ctx, cancel := context.WithTimeout(t.Context(), withoutRoot+2*time.Second)
-	defer cancel()
-	require.ErrorIs(t, stranger.tryStart(ctx), context.DeadlineExceeded)
-
-	together(voters[1:], (*machine).start)
-	soon(t, "the root has the last word", func() bool {
-		n := left.srv.members.nodeTable().node(m.srv.id.Node)
-		return n != nil && n.Boot == m.srv.id.Boot
-	})
 }

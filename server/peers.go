@@ -92,7 +92,7 @@ func (s *Server) onTwin(t peer.Twin) {
 		by = fmt.Sprintf("is connected to node %s", t.By)
 	}
 	s.stop(base.Errorf(base.CodeFenced, "run node "+string(s.id.Node), "another process of this node %s: this one ends", by).
-		WithHint("two brokers may not run on copies of one data directory, nor with the same node_id: stop one, and start a new node with empty directories"))
+		WithHint("stop one of the two; or, if this is to be another node, give it another node_id and directories of its own"))
 }
 
 // reachablePeers are the nodes that a message would reach now.

@@ -74,7 +74,9 @@ func (h *Host) receive(ctx context.Context, nc net.Conn, tag Tag) {
 		return err
 	})
 	if err == nil {
-		h.met(theirs)
+		if tag != TagAsk { // who only asks has just started, and is the one to end; it is told
+			h.met(theirs)
+		}
 		err = h.welcome(theirs, tag, nc, life, in)
 	}
 	if err != nil {
