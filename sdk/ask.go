@@ -200,8 +200,10 @@ func (a *asking) next(ctx context.Context) (*broker, bool) {
 			}
 		}
 	}
-	b := a.queue[0]
-	a.queue = a.queue[1:]
+	// One that could not be reached just now comes last, whatever it was first for a moment ago.
+	i := max(0, slices.IndexFunc(a.queue, func(b *broker) bool { return !b.resting() }))
+	b := a.queue[i]
+	a.queue = slices.Delete(a.queue, i, i+1)
 	return b, true
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -130,4 +131,31 @@ func (n *fakeNet) refuse(addr string) {
 	delete(n.listeners, addr)
 	n.mu.Unlock()
 	n.cut(addr)
+}
+
+// A redirect to a broker that has gone costs nothing either: somebody has not heard of its end yet.
+func TestARedirectToADeadLeader(t *testing.T) {
+	dead := false
+	var asked []base.NodeID
+	withMeta(t, func(node base.NodeID, _ *mux.Request) (any, error) {
+		asked = append(asked, node)
+		if dead && len(asked) < 4 {
+			return nil, base.Errorf(base.CodeNotLeader, "describe topic", "ask n1").WithRedirect(base.Redirect{Node: "n1", Address: "n1:2921"})
+		}
+		return wire.DescribeTopicResponse{}, nil
+	}, func(t *testing.T, n *fakeNet, cl *Client) {
+		cl.brokers.learn(addresses("n1", "n2"))
+		_, err := cl.brokers.at("n1:2921").connect(t.Context())
+		require.NoError(t, err)
+		n.refuse("n1:2921")
+		synctest.Wait() // the client has noticed
+		_, err = cl.brokers.at("n1:2921").connect(t.Context())
+		require.Error(t, err)
+		dead = true
+		start := time.Now()
+		_, err = cl.Admin().DescribeTopic(t.Context(), "orders")
+		require.NoError(t, err)
+		require.Equal(t, slices.Repeat([]base.NodeID{"n2"}, 4), asked)
+		require.Less(t, time.Since(start), time.Second, "only the pauses between rounds")
+	})
 }
