@@ -148,6 +148,61 @@ func TestAFollowerFarBehindIsSentASnapshot(t *testing.T) {
 	}
 }
 
+// TestADamagedSnapshotIsNotSent: the leader finds out when a follower needs it, and sends the older one.
+func TestADamagedSnapshotIsNotSent(t *testing.T) {
+	inPlant(t, 3, 1, func(t *testing.T, p *plant) {
+		p.seatAll()
+		p.converge()
+		p.kill("n3", nil)
+		for i := range 900 {
+			p.create(i)
+			if i%300 == 200 {
+				snapshotAll(t, p.leader(base.RootShard))
+			}
+		}
+		h := p.leader(base.RootShard)
+		g := other(h, base.RootShard)
+		first, err := g.log.FirstIndex()
+		require.NoError(t, err)
+		require.Greater(t, first, uint64(10))
+		disk := p.nodes[h.o.Node].disk
+		files := snapshotFiles(t, disk)
+		flip(t, disk, files[len(files)-1], 1000)
+		p.start("n3")
+		p.converge()
+		require.Contains(t, snapshotFiles(t, disk), files[len(files)-1]+snapshotDamaged)
+	})
+}
+
+// TestAnOlderImageOfADiskHasNoVoteInTheRoot: what the node promised since then, it does not know.
+func TestAnOlderImageOfADiskHasNoVoteInTheRoot(t *testing.T) {
+	inPlant(t, 3, 2, func(t *testing.T, p *plant) {
+		p.seatAll()
+		n2 := p.nodes["n2"]
+		register := func(boot uint64, instance base.UUID) {
+			r, err := p.leader(base.RootShard).Propose(t.Context(), base.RootShard, meta.Command{RegisterNode: &meta.RegisterNode{
+				Node: "n2", Disk: base.UUID{1}, Meta: n2.meta, Boot: boot, Instance: instance, Address: "n2:2921",
+			}})
+			require.NoError(t, err)
+			require.NoError(t, r.Err("register"))
+		}
+		register(9, base.UUID{9})
+		p.converge()
+		p.kill("n1", nil)
+		time.Sleep(20 * time.Second)
+		require.Nil(t, p.leader(base.RootShard), "two of three, but one of the two is n2 at its first start")
+		require.NotNil(t, p.leader(base.ShardID{Root: 1}))
+		p.kill("n2", nil)
+		n2.boot = 8
+		p.start("n2") // as start 9, which somebody else was
+		time.Sleep(20 * time.Second)
+		require.Nil(t, p.leader(base.RootShard))
+		p.kill("n2", nil)
+		p.start("n2") // as start 10
+		p.awaitLeaders(20 * time.Second)
+	})
+}
+
 // TestALostMetaDirectoryIsANewServer: a node comes back with nothing. It cannot vote for what it had promised, and what
 // was committed stays.
 func TestALostMetaDirectoryIsANewServer(t *testing.T) {

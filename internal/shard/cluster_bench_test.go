@@ -21,8 +21,9 @@ import (
 	"github.com/eastguard/eastguard/internal/vfs"
 )
 
-// trio is three hosts on loopback TCP and real files, every one a voter of every shard.
-func trio(t testing.TB, shards int) map[base.NodeID]*Host {
+// trio is three hosts on loopback TCP and real files, every one a voter of every shard. cut ends the connections and
+// the port of one, as the end of its process would.
+func trio(t testing.TB, shards int) (hosts map[base.NodeID]*Host, cut func(base.NodeID)) {
 	names := []base.NodeID{"n1", "n2", "n3"}
 	addresses := make(map[base.NodeID]string)
 	listeners := make(map[base.NodeID]net.Listener)
@@ -31,8 +32,8 @@ func trio(t testing.TB, shards int) map[base.NodeID]*Host {
 		require.NoError(t, err)
 		addresses[name], listeners[name] = l.Addr().String(), l
 	}
-	hosts := make(map[base.NodeID]*Host)
-	var all []*peer.Host
+	hosts = make(map[base.NodeID]*Host)
+	peers := make(map[base.NodeID]*peer.Host)
 	for i, name := range names {
 		demux := peer.NewDemux(listeners[name])
 		p := peer.New(peer.Options{
@@ -48,7 +49,7 @@ func trio(t testing.TB, shards int) map[base.NodeID]*Host {
 		h.Register(p)
 		p.Start()
 		demux.Start()
-		all = append(all, p)
+		peers[name] = p
 		require.NoError(t, h.Start(t.Context()))
 		hosts[name] = h
 		t.Cleanup(func() {
@@ -57,7 +58,7 @@ func trio(t testing.TB, shards int) map[base.NodeID]*Host {
 			_ = demux.Close()
 		})
 	}
-	for _, p := range all {
+	for _, p := range peers {
 		require.NoError(t, p.Keep(names))
 	}
 	_, err := hosts["n1"].Bootstrap(t.Context(), cluster)
@@ -72,7 +73,12 @@ func trio(t testing.TB, shards int) map[base.NodeID]*Host {
 			if err := f.Error(); err != nil {
 				return err
 			}
-			if err := hosts["n1"].order(t.Context(), kindHost, g, name, server, f.Index()); err != nil {
+			err := hosts["n1"].order(t.Context(), kindHost, g, name, server, f.Index())
+			for errors.Is(err, base.CodeBusy) { // others are on their way
+				time.Sleep(time.Millisecond)
+				err = hosts["n1"].order(t.Context(), kindHost, g, name, server, f.Index())
+			}
+			if err != nil {
 				return err
 			}
 			if err := g.raft.AddVoter(serverID(server), raft.ServerAddress(name), 0, 0).Error(); err != nil {
@@ -89,7 +95,10 @@ func trio(t testing.TB, shards int) map[base.NodeID]*Host {
 			require.Eventually(t, func() bool { return other(hosts[name], g.id).readyTerm.Load() != 0 }, 20*time.Second, time.Millisecond)
 		}
 	}
-	return hosts
+	return hosts, func(name base.NodeID) {
+		_ = listeners[name].Close()
+		require.NoError(t, peers[name].Close())
+	}
 }
 
 func other(h *Host, shard base.ShardID) *group {
@@ -118,7 +127,7 @@ func createAnywhere(ctx context.Context, hosts map[base.NodeID]*Host, i int) err
 
 // BenchmarkThreeHosts is topic creations with 64 in flight over 32 shards of three voters, all on this machine.
 func BenchmarkThreeHosts(b *testing.B) {
-	hosts := trio(b, 32)
+	hosts, _ := trio(b, 32)
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	b.ResetTimer()
@@ -142,7 +151,7 @@ func BenchmarkThreeHosts(b *testing.B) {
 
 // BenchmarkThreeHostsOneByOne is one command after the other: two fsyncs and a round trip.
 func BenchmarkThreeHostsOneByOne(b *testing.B) {
-	hosts := trio(b, 4)
+	hosts, _ := trio(b, 4)
 	b.ResetTimer()
 	for i := range b.N {
 		require.NoError(b, createAnywhere(b.Context(), hosts, i))
@@ -151,11 +160,33 @@ func BenchmarkThreeHostsOneByOne(b *testing.B) {
 
 // BenchmarkThreeHostsView is a fresh read: one round trip to a majority.
 func BenchmarkThreeHostsView(b *testing.B) {
-	hosts := trio(b, 1)
+	hosts, _ := trio(b, 1)
 	b.ResetTimer()
 	for range b.N {
 		require.NoError(b, hosts["n1"].View(b.Context(), base.RootShard, func(*meta.State) error { return nil }))
 	}
+}
+
+// TestATrioLosesALeader is the kill of a node over real connections and files. How long it takes depends on the machine,
+// so it is only told.
+func TestATrioLosesALeader(t *testing.T) {
+	hosts, cut := trio(t, 32)
+	var led []base.ShardID
+	for _, s := range hosts["n1"].Status() {
+		if s.Ready {
+			led = append(led, s.ID)
+		}
+	}
+	began := time.Now()
+	cut("n1")
+	var last time.Duration
+	for _, shard := range led {
+		require.Eventually(t, func() bool {
+			return other(hosts["n2"], shard).readyTerm.Load() != 0 || other(hosts["n3"], shard).readyTerm.Load() != 0
+		}, 20*time.Second, time.Millisecond)
+		last = time.Since(began)
+	}
+	t.Logf("%d groups led elsewhere %s after their node was gone", len(led), last)
 }
 
 // TestIdleCostOfThreeHosts measures what 96 idle replicas and their connections cost. Its figures depend on the machine,

@@ -67,7 +67,7 @@ func newGroup(h *Host, entry hosted) (*group, error) {
 		return nil, err
 	}
 	g.log.keepFrom(g.snapshots.olderIndex())
-	g.snapshots.older, g.snapshots.fatal = g.log.keepFrom, h.o.OnFatal
+	g.snapshots.older, g.snapshots.continues, g.snapshots.fatal = g.log.keepFrom, g.log.has, h.o.OnFatal
 	g.fsm = newFSM(g, h.Shards())
 	g.transport = newTransport(g)
 	return g, nil

@@ -117,7 +117,7 @@ func TestTheTailIsWhatTheLogSays(t *testing.T) {
 	expect(1, 9, map[uint64]uint64{7: 1, 8: 2, 9: 2})
 
 	// A snapshot lets the beginning go, but for what the older one needs.
-	tail.keepFrom(3)
+	tail.keepFrom(4)
 	require.NoError(t, tail.DeleteRange(1, 5))
 	expect(4, 9, map[uint64]uint64{4: 1})
 	reopen()

@@ -206,11 +206,12 @@ func (t *logTail) blank() bool {
 	return len(t.entries) == 0 && len(t.stable) == 0
 }
 
-// keepFrom protects the entries above the index that the older snapshot covers: they are the way from there to now.
+// keepFrom protects the entries from the last one on that the older snapshot covers: they are the way from there to now.
+// That one itself tells a follower which was sent the snapshot that what comes next follows on it.
 func (t *logTail) keepFrom(snapshot uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.reserved = snapshot + 1
+	t.reserved = max(snapshot, 1)
 }
 
 // FirstIndex is the first entry's, 0 when there is none.
@@ -231,6 +232,11 @@ func (t *logTail) LastIndex() (uint64, error) {
 		return 0, nil
 	}
 	return t.first + uint64(len(t.entries)) - 1, nil
+}
+
+// has reports whether an entry is there.
+func (t *logTail) has(index uint64) bool {
+	return t.GetLog(index, &raft.Log{}) == nil
 }
 
 // last is the last entry's index and term.

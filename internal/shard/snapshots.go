@@ -60,10 +60,11 @@ type snapshotStore struct {
 	dir    string
 	logger *slog.Logger
 
-	mu    sync.Mutex
-	metas []snapshotMeta // newest first
-	older func(index uint64)
-	fatal func(error) // a sync, rename or close has failed
+	mu        sync.Mutex
+	metas     []snapshotMeta // newest first
+	older     func(index uint64)
+	continues func(index uint64) bool // whether the log goes on from a snapshot that ends there
+	fatal     func(error)             // a sync, rename or close has failed
 }
 
 // openSnapshotStore reads every snapshot through. One that does not match its checksum is set aside, loudly: raft must
@@ -72,7 +73,7 @@ func openSnapshotStore(fsys vfs.FS, dir string, logger *slog.Logger) (*snapshotS
 	if err := fsys.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	s := &snapshotStore{fs: fsys, dir: dir, logger: logger, older: func(uint64) {}, fatal: func(error) {}}
+	s := &snapshotStore{fs: fsys, dir: dir, logger: logger, older: func(uint64) {}, continues: func(uint64) bool { return false }, fatal: func(error) {}}
 	entries, err := fsys.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -209,9 +210,18 @@ func (m snapshotMeta) raft() *raft.SnapshotMeta {
 	}
 }
 
-// Open reads a snapshot whole, so that nothing of it is used before all of it was checked.
+// Open reads a snapshot whole, so that nothing of it is used before all of it was checked. One that is damaged is set
+// aside if the log goes back to the older one, which the next try finds.
 func (s *snapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
-	m, body, err := s.read(filepath.Join(s.dir, filepath.Base(id)))
+	name := filepath.Join(s.dir, filepath.Base(id))
+	m, body, err := s.read(name)
+	if errors.Is(err, base.CodeCorruptData) && s.continues(s.olderIndex()) {
+		s.logger.Error("metadata snapshot is damaged, set aside", "file", name, "error", err)
+		err = errors.Join(err, s.fs.Rename(name, name+snapshotDamaged), s.fs.SyncDir(s.dir))
+		s.mu.Lock()
+		s.metas = slices.DeleteFunc(s.metas, func(m snapshotMeta) bool { return snapshotName(m.Index, m.Term) == filepath.Base(id) })
+		s.mu.Unlock()
+	}
 	if err != nil {
 		return nil, nil, err
 	}
