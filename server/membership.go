@@ -353,6 +353,7 @@ func (s *Server) foldRing(table *nodeTable) (changed bool) {
 	}
 	before, next := m.ring.Load(), &versionedRing{ring: ring.New(list, s.cfg.VnodesPerNode), version: table.Version}
 	m.ring.Store(next)
+	s.host.RingChanged()
 	s.noteRing(before, next)
 	return true
 }

@@ -16,10 +16,11 @@ import (
 
 // The pace of the reconciler.
 const (
-	seatsIdle    = time.Second           // between two looks when every seat is where it should be
-	seatsBusy    = 50 * time.Millisecond // while some are on their way
-	seatsAtOnce  = 16                    // groups that take a step at the same time
-	seatPatience = 5 * time.Second       // for one change of a configuration to commit
+	seatsIdle    = time.Second            // between two looks when every seat is where it should be
+	seatsWaiting = 250 * time.Millisecond // when some are not, and nothing can be done about it
+	seatsBusy    = 50 * time.Millisecond  // while some are on their way
+	seatsAtOnce  = 16                     // groups that take a step at the same time
+	seatPatience = 5 * time.Second        // for one change of a configuration to commit
 	orderPause   = 500 * time.Millisecond
 	orderTimeout = 3 * time.Second
 	dropsAtOnce  = 1024 // replicas that wait to be given up by their nodes; older ones find out by themselves
@@ -96,6 +97,9 @@ func newReconciler(h *Host) *reconciler {
 	}
 }
 
+// RingChanged has the host look at once whether seats have to move.
+func (h *Host) RingChanged() { h.stewards.seats.mark() }
+
 // mark makes the loop look now.
 func (r *reconciler) mark() {
 	select {
@@ -120,19 +124,19 @@ func (r *reconciler) run(ctx context.Context) {
 		}
 		next := seatsIdle
 		r.askForSeats(ctx)
-		if !r.host.stewards.leaving.Load() && r.round(ctx) {
-			next = seatsBusy
+		if !r.host.stewards.leaving.Load() {
+			next = r.round(ctx)
 		}
 		timer.Reset(next)
 	}
 }
 
-// round plans one step for each group led here and takes those that there are. It reports whether anything is under
-// way, so that it pays to look again soon.
-func (r *reconciler) round(ctx context.Context) bool {
+// round plans one step for each group led here, takes those that there are, and says how soon to look again.
+func (r *reconciler) round(ctx context.Context) time.Duration {
 	table := r.lookAround()
 	var steps []func(context.Context)
-	busy := false
+	next := seatsIdle
+	soon := func(d time.Duration) { next = min(next, d) }
 	for _, g := range r.host.all() {
 		term := g.readyTerm.Load()
 		if term == 0 || g.hold.busy() {
@@ -144,18 +148,23 @@ func (r *reconciler) round(ctx context.Context) bool {
 		step := planner.Seats(in)
 		g.seatStep.Store(&step)
 		table.count(in, step)
-		busy = busy || step.Kind != planner.SeatRest
+		if step.Kind == planner.SeatWait {
+			soon(seatsWaiting)
+		}
 		if do := r.action(g, term, members, step); do != nil {
+			soon(seatsBusy)
 			steps = append(steps, do)
 		}
 		for _, m := range members {
 			if !m.voter && m.id != g.serverID {
-				busy = true
+				soon(seatsBusy)
 				r.tell(ctx, g, order{kindHost, g.id, m.server, m.node}, committed)
 			}
 		}
 	}
-	busy = r.tellDrops(ctx) || busy
+	if r.tellDrops(ctx) {
+		soon(seatsWaiting)
+	}
 	limit := make(chan struct{}, seatsAtOnce)
 	var running sync.WaitGroup
 	for _, do := range steps {
@@ -168,7 +177,7 @@ func (r *reconciler) round(ctx context.Context) bool {
 		})
 	}
 	running.Wait()
-	return busy
+	return next
 }
 
 // surroundings are the nodes as all groups of one round see them, with the seats on their way to each.
