@@ -3,6 +3,7 @@ package coord
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -249,7 +250,11 @@ func (l *loop) onTold(t told, now time.Time) {
 		l.diskGone(b, p)
 		return
 	case t.err != nil:
-		l.coord.o.Logger.Warn("node has not confirmed its orders", "by", string(t.to.Node),
+		level := slog.LevelWarn
+		if p.fails > 0 { // said before: a node that is away is tried every few seconds, by each shard
+			level = slog.LevelDebug
+		}
+		l.coord.o.Logger.Log(l.ctx, level, "node has not confirmed its orders", "by", string(t.to.Node),
 			"segments", len(p.flying.segments), "trims", len(p.flying.trims), "deletes", len(p.flying.deletes), "error", t.err)
 		p.giveBack(now)
 		return

@@ -15,6 +15,7 @@ const (
 	loadWithin = 2 * time.Second        // after which the coordinator hears that nobody answers
 	loadOnce   = time.Second            // one question to one replica
 	loadAgain  = 200 * time.Millisecond // the pause before all are asked again
+	loadHolds  = 200 * time.Millisecond // how long a coordinator's message waits for it; then it is told again, beside others
 )
 
 // stateHere is what the range remembers at a segment's base, from what this node has; nil without an error when that is
@@ -78,7 +79,9 @@ func (p *Plane) StateAt(ref base.RangeRef, seg base.SegmentID, end int64) ([]byt
 // meanwhile, up to their deadlines.
 func (a *actor) loadState(asg meta.Assignment) {
 	ok := a.plane.spawn(a.plane.loads, func(ctx context.Context) {
+		slow := time.AfterFunc(loadHolds, func() { a.do(func(time.Time) { a.loadsSlowly(asg) }) })
 		state, err := a.plane.fetchState(ctx, asg)
+		slow.Stop()
 		a.do(func(time.Time) {
 			if a.phase != opening || a.underway != asg.Segment {
 				return // overtaken by a newer segment
@@ -95,6 +98,18 @@ func (a *actor) loadState(asg meta.Assignment) {
 		a.underway = 0
 		a.openFailed(base.Errorf(base.CodeBusy, opState, "%d states are being loaded", maxLoads))
 	}
+}
+
+// loadsSlowly lets those go who wait for a segment whose state is still being asked for: behind them may be others.
+func (a *actor) loadsSlowly(asg meta.Assignment) {
+	if a.phase != opening || a.underway != asg.Segment {
+		return
+	}
+	err := base.Errorf(base.CodeBusy, opState, "the state of range %s is being loaded", a.ref)
+	for i := range a.confirms {
+		a.confirms[i].failed(err)
+	}
+	a.confirms = nil
 }
 
 // openStateless is openFailed for want of the range's state.

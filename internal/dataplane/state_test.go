@@ -117,7 +117,9 @@ func TestASegmentWithoutItsStateIsNotOpened(t *testing.T) {
 		w.cut.Store(true)
 		began := time.Now()
 		waiting := w.n2.append(makeBatch(2, 42, 0, 20), 4*time.Second)
-		require.Equal(t, meta.StatusStateless, w.n2.assign(successor(2)).Status)
+		require.Equal(t, meta.StatusFailed, w.n2.assign(successor(2)).Status)
+		require.LessOrEqual(t, time.Since(began), loadHolds, "other orders do not wait for it")
+		require.Equal(t, meta.StatusStateless, w.n2.assign(successor(2)).Status, "told again, it waits")
 		require.LessOrEqual(t, time.Since(began), loadWithin+time.Second)
 		out := <-waiting
 		require.ErrorIs(t, out.err, base.CodeNoLeader, "a typed answer by the deadline")
