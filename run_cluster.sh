@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
-# A cluster on this machine, for trying EastGuard out. Everything it makes lies under .test_cluster.
+# A cluster of three nodes on this machine, for trying EastGuard out. Everything it makes lies under .test_cluster.
 #
-#   bash run_cluster.sh          build, start with empty data (what was there is removed), wait until it is healthy
-#   bash run_cluster.sh start    start with the data of the last run
-#   bash run_cluster.sh demo     the same, and play the first three commands
-#   bash run_cluster.sh status   which processes run, and what the cluster says of itself
-#   bash run_cluster.sh stop     graceful stop; the data stays
-#   bash run_cluster.sh clean    stop and delete .test_cluster
+#   bash run_cluster.sh            build, start with empty data (what was there is removed), wait until it is healthy
+#   bash run_cluster.sh demo       the same, and play the first three commands
+#   bash run_cluster.sh start      start every node that does not run, with the data of the last run
+#   bash run_cluster.sh start N    start node N only
+#   bash run_cluster.sh add        one more node: it joins, and takes its share
+#   bash run_cluster.sh kill N     kill -9 node N, to see what the others do
+#   bash run_cluster.sh status     which processes run, and what the cluster says of itself
+#   bash run_cluster.sh stop [N]   graceful stop, of all or of node N; the data stays
+#   bash run_cluster.sh clean      stop and delete .test_cluster
 #
-# EASTGUARD_CLUSTER_DIR and EASTGUARD_BASE_PORT move it elsewhere, so that several can run side by side.
+# EASTGUARD_CLUSTER_DIR and EASTGUARD_BASE_PORT move it elsewhere, so that several can run side by side;
+# EASTGUARD_NODES is how many nodes a clean start founds the cluster with.
 set -euo pipefail
 
 # Node i listens on base + 10·(i-1) + 0 (clients), 1 (cluster), 2 (data) and 3 (admin): 2921-2924, 2931-2934, …
-nodes=1
 start_timeout=30 # seconds until healthy
 stop_timeout=20  # seconds until a node that does not stop is killed
 
@@ -30,11 +33,24 @@ fail() {
 port() { echo $((base_port + 10 * ($1 - 1) + $2)); }
 node_dir() { echo "$dir/n$1"; }
 
-seeds() {
+# founders is how many nodes the cluster was founded with; all counts those that were added, too.
+founders() { cat "$dir/founders" 2>/dev/null || echo "${EASTGUARD_NODES:-3}"; }
+all() {
+	local i
+	i=$(founders)
+	while [[ -e $(node_dir $((i + 1))) ]]; do i=$((i + 1)); done
+	echo "$i"
+}
+
+# addresses WHICH N [NOT] lists a port of the nodes 1 to N by commas: the client ports are WHICH 0, the cluster ports 1.
+addresses() {
 	local i list=
-	for ((i = 1; i <= nodes; i++)); do list+=${list:+,}127.0.0.1:$(port "$i" 0); done
+	for ((i = 1; i <= $2; i++)); do
+		((i == ${3:-0})) || list+=${list:+,}127.0.0.1:$(port "$i" "$1")
+	done
 	echo "$list"
 }
+seeds() { addresses 0 "$(all)"; }
 
 # The caller's own eg-cli settings must not reach in: the demo shows what a new user sees.
 cli() { env -u EG_CONTEXT -u EG_OUTPUT EG_CLI_CONFIG=/dev/null EG_SEEDS="$(seeds)" "$bin/eg-cli" "$@"; }
@@ -77,14 +93,15 @@ must_run() {
 }
 
 start_node() {
-	local i=$1 d others=() founders=()
+	local i=$1 n d join=()
 	d=$(node_dir "$i")
 	mkdir -p "$d"
-	if ((nodes > 1)); then
-		local j
-		for ((j = 1; j <= nodes; j++)); do ((j == i)) || others+=("127.0.0.1:$(port "$j" 1)"); done
-		founders=(--join-seed-nodes "$(IFS=,; echo "${others[*]}")" --bootstrap-expect "$nodes")
-	fi
+	n=$(founders)
+	[[ -e $dir/founders ]] || echo "$n" >"$dir/founders"
+	# Who founds knows the other founders, and how many they are; who is added knows whom to ask. A single node founds
+	# by itself.
+	if ((n > 1 || i > n)); then join=(--join-seed-nodes "$(addresses 1 "$n" "$i")"); fi
+	if ((n > 1 && i <= n)); then join+=(--bootstrap-expect "$n"); fi
 	# The node's own folder is its working directory, so that no ./eastguard.yaml is read by accident; a session of
 	# its own keeps this terminal's Ctrl-C and hang-up away from it.
 	(
@@ -94,18 +111,46 @@ start_node() {
 			--client-port "$(port "$i" 0)" --cluster-port "$(port "$i" 1)" \
 			--data-port "$(port "$i" 2)" --admin-port "$(port "$i" 3)" \
 			--data-dir "$d/data" --meta-dir "$d/meta" \
-			"${founders[@]}" </dev/null >>"$d/log" 2>&1
+			"${join[@]}" </dev/null >>"$d/log" 2>&1
 	) &
 	echo $! >"$d/pid"
 }
 
-# start brings up every node that does not run and waits until the cluster says that it is healthy, or until a
-# node has died.
+# ready asks node $1 itself whether it serves.
+ready() {
+	local answer
+	exec 3<>"/dev/tcp/127.0.0.1/$(port "$1" 3)" || return 1
+	printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3
+	read -r -t 2 answer <&3 || true
+	exec 3>&-
+	[[ $answer == *" 200 "* ]]
+} 2>/dev/null
+
+# await NODES… waits until the cluster is healthy; while somebody else is down, which it is not then, until these nodes
+# serve.
+await() {
+	local i n deadline=$((SECONDS + start_timeout))
+	n=$(all)
+	for ((i = 1; i <= n; i++)); do
+		running_pid "$i" >/dev/null && continue
+		for i in "$@"; do
+			until ready "$i"; do
+				((SECONDS < deadline)) || return 1
+				sleep 0.1
+			done
+		done
+		return
+	done
+	cli cluster health --wait --min-nodes "$n" --timeout "${start_timeout}s"
+}
+
+# start NODES… brings up those that do not run and waits until the cluster says that it is healthy (see await), or until
+# a node has died.
 start() {
 	local i pid started=()
 	build
-	say "starting $nodes node(s)"
-	for ((i = 1; i <= nodes; i++)); do
+	say "starting $(names "$@")"
+	for i in "$@"; do
 		if running_pid "$i" >/dev/null; then
 			say "  n$i runs already"
 		else
@@ -113,11 +158,11 @@ start() {
 			started+=($!)
 		fi
 	done
-	cli cluster health --wait --min-nodes "$nodes" --timeout "${start_timeout}s" >"$dir/health" 2>&1 &
+	await "$@" >"$dir/health" 2>&1 &
 	local health=$! status=0
 	# wait -n returns when the first of them ends: the health check with its answer, or a node with its failure.
 	wait -n "$health" "${started[@]}" || status=$?
-	for ((i = 1; i <= nodes; i++)); do
+	for i in "$@"; do
 		running_pid "$i" >/dev/null || kill "$health" 2>/dev/null || true
 		must_run "$i"
 	done
@@ -125,24 +170,71 @@ start() {
 		cat "$dir/health" >&2
 		fail "not healthy within $start_timeout s; the logs are in $dir/n*/log"
 	fi
-	for ((i = 1; i <= nodes; i++)); do
+	for i in "$@"; do
 		until pid=$(running_pid "$i") && listens "$pid" "$(port "$i" 0)"; do
 			must_run "$i"
 			sleep 0.05
 		done
 	done
 	disown -a
-	say "healthy: clients connect to $(seeds)"
+	say "$(state): clients connect to $(seeds)"
+}
+
+# state is what start has waited for.
+state() {
+	local i
+	for ((i = 1; i <= $(all); i++)); do
+		running_pid "$i" >/dev/null || { say serving && return; }
+	done
+	say healthy
+}
+
+names() {
+	local i list=
+	for i in "$@"; do list+=${list:+ }n$i; done
+	echo "$list"
+}
+
+start_all() {
+	local i list=()
+	for ((i = 1; i <= $(all); i++)); do list+=("$i"); done
+	start "${list[@]}"
+}
+
+# known fails unless $1 is the number of a node.
+known() {
+	[[ ${1:-} =~ ^[0-9]+$ ]] && (($1 >= 1 && $1 <= $(all))) || fail "which node? give its number, 1 to $(all)"
+}
+
+add() {
+	local i
+	running_pid 1 >/dev/null || [[ -e $dir/founders ]] || fail "there is no cluster to add a node to: bash run_cluster.sh"
+	i=$(($(all) + 1))
+	start "$i"
+}
+
+kill_node() {
+	local pid
+	known "${1:-}"
+	pid=$(running_pid "$1") || fail "n$1 does not run"
+	kill -KILL "$pid"
+	stop_wait "$1"
+	say "killed n$1; bring it back: bash run_cluster.sh start $1"
 }
 
 stop() {
-	local i pid stopped=
-	for ((i = 1; i <= nodes; i++)); do
+	local i pid n stopped=
+	n=$(all)
+	for i in "${@:-}"; do
+		[[ -z $i ]] || known "$i"
+	done
+	(($# > 0)) || for ((i = 1; i <= n; i++)); do set -- "$@" "$i"; done
+	for i in "$@"; do
 		pid=$(running_pid "$i") || continue
 		kill -TERM "$pid"
 		stopped+=" n$i"
 	done
-	for ((i = 1; i <= nodes; i++)); do stop_wait "$i"; done
+	for i in "$@"; do stop_wait "$i"; done
 	if [[ ! -e $dir/n1 ]]; then
 		say "nothing runs, and there is no data in $(relative "$dir")"
 	elif [[ -n $stopped ]]; then
@@ -171,7 +263,7 @@ clean() {
 	[[ -e $dir/n1 ]] && was=yes
 	stop >/dev/null
 	# Only what this script made: a mistyped EASTGUARD_CLUSTER_DIR must not cost anyone a home directory.
-	rm -rf "$bin" "$dir"/n[0-9]* "$dir/health"
+	rm -rf "$bin" "$dir"/n[0-9]* "$dir/health" "$dir/founders"
 	rmdir "$dir" 2>/dev/null || true
 	if [[ -n $was ]]; then
 		say "removed the nodes and data of the last run in $(relative "$dir")"
@@ -182,7 +274,7 @@ clean() {
 
 status() {
 	local i pid state=0
-	for ((i = 1; i <= nodes; i++)); do
+	for ((i = 1; i <= $(all); i++)); do
 		if pid=$(running_pid "$i"); then
 			say "n$i  running  pid $pid  127.0.0.1:$(port "$i" 0)"
 		else
@@ -207,27 +299,36 @@ play() {
 
 demo() {
 	clean quiet
-	start
-	play create-topic my_topic 1
+	start_all
+	play create-topic my_topic 3
 	play publish my_topic user123 "Hello EastGuard!"
 	play consume my_topic earliest 10
 	say ""
 	local to=
-	((base_port == 2921)) || to=" -s $(seeds)"
+	((base_port == 2921)) || to=" -s $(addresses 0 1)"
 	say "The cluster goes on running. Talk to it: $(relative "$bin/eg-cli")$to"
 	say "Stop it: bash run_cluster.sh stop"
 }
 
 relative() { echo "${1#"$PWD"/}"; }
 
-(($# <= 1)) || fail "one command at a time, not \"$*\""
-case ${1:-fresh} in
-fresh) clean quiet && start ;;
-start) start ;;
+verb=${1:-fresh}
+(($# == 0)) || shift
+case $verb in
+start | stop | kill) (($# <= 1)) || fail "one node at a time, not \"$*\"" ;;
+*) (($# == 0)) || fail "$verb takes nothing more, not \"$*\"" ;;
+esac
+case $verb in
+fresh) clean quiet && start_all ;;
+start)
+	if (($#)); then known "$1" && start "$1"; else start_all; fi
+	;;
+add) add ;;
+kill) kill_node "$@" ;;
 demo) demo ;;
 status) status ;;
-stop) stop ;;
+stop) stop "$@" ;;
 clean) clean ;;
 -h | --help | help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" ;;
-*) fail "unknown command \"$1\": use start, demo, status, stop or clean, or nothing for a clean start" ;;
+*) fail "unknown command \"$verb\": use start, add, kill, demo, status, stop or clean, or nothing for a clean start" ;;
 esac

@@ -56,12 +56,13 @@ screen() { tmux -L "$session" capture-pane -p -S - 2>/dev/null; }
 on_screen() { screen | grep -qF -- "$1"; }
 type_line() { tmux -L "$session" send-keys -l -- "$1" && tmux -L "$session" send-keys Enter; }
 
-# masked replaces what differs from run to run: times, ports, and the blank lines below the last text.
+# masked replaces what differs from run to run: times, ports, nodes that were chosen, and the blank lines below the last text.
 masked() {
 	sed -E \
 		-e 's/[0-9]+(\.[0-9]+)? (ms|s|µs)\b/<time>/g' \
 		-e 's/[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}/<clock>/g' \
 		-e 's/127\.0\.0\.1:[0-9]+/<address>/g' \
+		-e 's/(leader|acked by) n[0-9]+/\1 <node>/g' \
 		-e "s#$EASTGUARD_CLUSTER_DIR#<cluster>#g" \
 		-e 's/[[:space:]]+$//' | sed -e ':a' -e '/^\n*$/{$d;N;ba' -e '}'
 }

@@ -9,10 +9,10 @@ until_true 120 on_screen "exit code" || { screen && die "the demo did not end"; 
 screen | grep -v '^Pane is dead' | masked | same demo.txt
 
 # What it leaves behind runs, stops, and comes back with its data.
-seeds=127.0.0.1:$EASTGUARD_BASE_PORT
+seeds=127.0.0.1:$EASTGUARD_BASE_PORT,127.0.0.1:$((EASTGUARD_BASE_PORT + 10))
 has() { grep -qF -- "$1" <<<"$2"; } # not at the end of a pipe: grep -q would close it on the writer
 has "n1  running" "$(bash run_cluster.sh status)" || die "the cluster does not run after the demo"
-has "stopped n1; the data stays in" "$(bash run_cluster.sh stop)" || die "stop does not say what it did"
+has "stopped n1 n2 n3; the data stays in" "$(bash run_cluster.sh stop)" || die "stop does not say what it did"
 has "nothing runs; the data stays in" "$(bash run_cluster.sh stop)" || die "a second stop does not say that nothing runs"
 if bash run_cluster.sh status >/dev/null; then die "status of a stopped cluster must fail"; fi
 bash run_cluster.sh start >/dev/null

@@ -10,7 +10,7 @@ mount -t tmpfs -o size=512m eastguard-e2e "$EASTGUARD_CLUSTER_DIR" 2>/dev/null |
 at_end() { umount "$EASTGUARD_CLUSTER_DIR" || true; }
 
 export EASTGUARD_RESERVE_BYTES=32MiB EASTGUARD_SEGMENT_SIZE_LIMIT_BYTES=16MiB EASTGUARD_CACHE_BUDGET_BYTES=16MiB
-bash run_cluster.sh >/dev/null
+EASTGUARD_NODES=1 bash run_cluster.sh >/dev/null
 seeds=127.0.0.1:$EASTGUARD_BASE_PORT
 pid=$(cat "$EASTGUARD_CLUSTER_DIR/n1/pid")
 eg() { "$cli" -s "$seeds" "$@"; }

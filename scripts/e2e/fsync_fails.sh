@@ -5,7 +5,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 needs strace
 
-bash run_cluster.sh >/dev/null
+EASTGUARD_NODES=1 bash run_cluster.sh >/dev/null
 seeds=127.0.0.1:$EASTGUARD_BASE_PORT
 pid=$(cat "$EASTGUARD_CLUSTER_DIR/n1/pid")
 "$cli" -s "$seeds" create-topic t 1 >/dev/null

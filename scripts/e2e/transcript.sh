@@ -7,7 +7,7 @@ needs tmux
 bash run_cluster.sh >/dev/null
 seeds=127.0.0.1:$EASTGUARD_BASE_PORT
 export HOME=$work XDG_STATE_HOME=$work/state XDG_CONFIG_HOME=$work/config
-commands=('create-topic my_topic 1' 'publish my_topic user123 "Hello EastGuard!"' 'consume my_topic earliest 10')
+commands=('create-topic my_topic 3' 'publish my_topic user123 "Hello EastGuard!"' 'consume my_topic earliest 10')
 answers=('created topic' 'acked by' 'caught up')
 
 terminal "'$cli' -s $seeds"
