@@ -62,6 +62,9 @@ func (h *Host) Transfer(ctx context.Context, shard base.ShardID, to base.NodeID)
 func (g *group) transfer(ctx context.Context, term uint64, to member) (Move, error) {
 	const op = "transfer shard"
 	move := Move{Shard: g.id, From: g.host.o.Node, To: to.node}
+	if err := g.mustReach(to.node); err != nil {
+		return move, err
+	}
 	resume, err := g.hold.begin()
 	if err != nil {
 		return move, err
@@ -96,11 +99,22 @@ func (g *group) transfer(ctx context.Context, term uint64, to member) (Move, err
 	}
 }
 
+// mustReach refuses a target whose connection is lost: proposals wait while a transfer does, and it is not coming.
+func (g *group) mustReach(node base.NodeID) error {
+	if p := g.host.o.Peers; p != nil && p.Liveness()[node].Status != peer.Reachable {
+		return base.Errorf(base.CodeUnreachable, "transfer shard", "node %s cannot be reached", node)
+	}
+	return nil
+}
+
 // awaitCaughtUp waits until the target is known to hold every entry of ours.
 func (g *group) awaitCaughtUp(ctx context.Context, term uint64, to member) error {
 	const op = "transfer shard"
 	for deadline := time.Now().Add(transferCatchUp); ; {
 		m := g.progress.of(term, to.id)
+		if err := g.mustReach(to.node); err != nil {
+			return err
+		}
 		switch {
 		case g.readyTerm.Load() != term:
 			return g.notLeader(op)
