@@ -8,6 +8,7 @@ import (
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/peer"
 	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
 )
@@ -150,15 +151,22 @@ func (s *Server) restsOn(ctx context.Context, shard base.ShardID, node base.Node
 		}
 	}
 	voters := s.host.Voters(shard)
+	r.Votes = slices.Contains(voters, node)
+	r.Breaks = r.Votes && s.votersLeft(voters, node) < len(voters)/2+1
+	return r, nil
+}
+
+// votersLeft counts the voters but one that this node, their leader, reaches now: membership learns of a death seconds
+// after the connections do.
+func (s *Server) votersLeft(voters []base.NodeID, but base.NodeID) int {
+	links := routedPeers{s}.Liveness()
 	left := 0
 	for _, v := range voters {
-		if n, ok := view.Node(v); v != node && ok && n.Liveness == topology.Alive {
+		if v != but && (v == s.id.Node || links[v].Status == peer.Reachable) {
 			left++
 		}
 	}
-	r.Votes = slices.Contains(voters, node)
-	r.Breaks = r.Votes && left < len(voters)/2+1
-	return r, nil
+	return left
 }
 
 // alone reports whether a segment has a copy on a node and none on another living disk.

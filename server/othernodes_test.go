@@ -160,6 +160,26 @@ func TestANodeThatIsGone(t *testing.T) {
 	})
 }
 
+// Who would take a shard's quorum along does not leave, also while only the connections know that another is gone.
+func TestLeaveKeepsAQuorum(t *testing.T) {
+	machines := threeMachines(t)
+	n1 := machines[0].client()
+	machines[2].stop()
+	soon(t, "no shard can do without n2", func() bool {
+		breaks := 0
+		n1.gather(t.Context(), gatherRequest{Rests: "n2"}, func(a gatherAnswer) {
+			for _, r := range a.Rests {
+				if r.Breaks {
+					breaks++
+				}
+			}
+		})
+		return breaks == 4
+	})
+	rejected(n1, base.CodePreconditionFailed, wire.KindChangeNode, wire.ChangeNodeRequest{RequestID: requestID(), Node: "n2", Change: wire.NodeLeave})
+	require.Empty(t, machines[1].srv.Retired(), "it was not told")
+}
+
 // A node that hangs must not hold up the others.
 func TestCollectDoesNotWait(t *testing.T) {
 	machines := threeMachines(t)
