@@ -27,7 +27,8 @@ type changedNode struct {
 	Before   string   `json:"before" col:"BEFORE"`
 	After    string   `json:"after" col:"AFTER"`
 	Segments int      `json:"segments" col:"SEGMENTS" doc:"whose only copies are on that node"`
-	Shards   []string `json:"shards" col:"SHARDS" doc:"metadata shards that it votes in"`
+	Votes    int      `json:"shard_votes" col:"SHARDS" doc:"metadata shards that it votes in"`
+	Shards   []string `json:"shards" col:"VOTES-IN,wide"`
 	DryRun   bool     `json:"dry_run"`
 }
 
@@ -76,14 +77,15 @@ func newNodeForgetCommand(a *app) *cobra.Command {
 func newNodeReplaceCommand(a *app) *cobra.Command {
 	return newNodeChangeCommand(&nodeChange{
 		app: a, change: sdk.ReplaceNode, verb: "replace", done: "%s may come back with another disk",
-		warning:  "the copies on the old disk count as lost; whoever starts under this name with the new disk is admitted",
+		warning:  "the copies on the node's disk count as lost; whoever starts under this name with another one is admitted",
 		awaiting: "it has been admitted", reached: func(n *sdk.NodeStatus) bool { return n != nil && n.State == "alive" && n.Admitted },
 	}, &cobra.Command{
 		Use:   "replace <node> [disk]",
 		Short: "Admit a node under its name with another disk, after the old one was lost or rolled back",
 		Long: "A node whose disk is not the one that the cluster knows is refused: an empty or rolled-back disk must not vouch for\n" +
-			"records that it has lost. This accepts the loss. disk is the id that the refusal names (node describe shows it too);\n" +
-			"without one, the next start under this name is taken.",
+			"records that it has lost. This accepts the loss: the disk that the cluster knows is given up, and the next start under\n" +
+			"this name is admitted with whatever it has. disk is the id of the one given up, as the node's log and node describe\n" +
+			"name it; without it, it is the one that the node has at present.",
 		Example: `  node replace n3 --dry-run
   node replace n3 6f1c0f5e-5b1f-4f0e-9f43-0d6d3f0a1c55 --yes`,
 	})
@@ -177,6 +179,7 @@ func (o *nodeChange) row(r sdk.ChangedNode) changedNode {
 	for _, s := range r.Shards {
 		row.Shards = append(row.Shards, s.String())
 	}
+	row.Votes = len(row.Shards)
 	return row
 }
 

@@ -167,7 +167,7 @@ func TestNodePing(t *testing.T) {
 
 func TestNodeChanges(t *testing.T) {
 	out, _, exit, admin := onThree(t, nil, "node leave n3 --dry-run")
-	require.Equal(t, "NODE  CHANGE  BEFORE         AFTER  SEGMENTS  SHARDS\nn3    leave   alive, normal  left          2  3\n", out)
+	require.Equal(t, "NODE  CHANGE  BEFORE         AFTER  SEGMENTS  SHARDS\nn3    leave   alive, normal  left          2       1\n", out)
 	require.Equal(t, ExitOK, exit)
 	require.Empty(t, admin.changes)
 	_, _, exit, _ = onThree(t, nil, "node leave n3 --dry-run --detailed-exitcode")

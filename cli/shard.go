@@ -30,25 +30,26 @@ func newShardCommand(a *app) *cobra.Command {
 
 // shardRow is a shard in shard list and cluster status.
 type shardRow struct {
-	ID        string    `json:"id" col:"SHARD"`
-	State     string    `json:"state" col:"STATE" doc:"ok, no_leader, catching_up, recovering; no_answer: its leader did not answer, the rest is hearsay"`
-	Leader    string    `json:"leader" col:"LEADER"`
-	Term      uint64    `json:"term" col:"TERM"`
-	Commit    uint64    `json:"commit" col:"COMMIT"`
-	Applied   uint64    `json:"applied" col:"APPLIED"`
-	Trails    uint64    `json:"trails" col:"TRAILS" doc:"entries that the voter furthest behind lacks"`
-	Voters    []string  `json:"voters"`
-	Followers []string  `json:"followers" col:"FOLLOWERS" doc:"the voters but for the leader"`
-	NonVoters []string  `json:"non_voters" col:"JOINING,wide"`
-	Want      int       `json:"voters_wanted" col:"WANT,wide"`
-	Topics    int       `json:"topics" col:"TOPICS"`
-	Since     term.Time `json:"leader_since" col:"AGE" as:"age" doc:"when its leader began, or was lost"`
+	ID         string    `json:"id" col:"SHARD"`
+	State      string    `json:"state" col:"STATE" doc:"ok, no_leader, catching_up, recovering; no_answer: its leader did not answer, the rest is hearsay"`
+	Leader     string    `json:"leader" col:"LEADER"`
+	Term       uint64    `json:"term" col:"TERM"`
+	Commit     uint64    `json:"commit" col:"COMMIT"`
+	Applied    uint64    `json:"applied" col:"APPLIED"`
+	Trails     uint64    `json:"trails" col:"TRAILS" doc:"entries that the voter furthest behind lacks"`
+	Voters     []string  `json:"voters"`
+	Followers  []string  `json:"followers" col:"FOLLOWERS" doc:"the voters but for the leader"`
+	NonVoters  []string  `json:"non_voters" col:"JOINING,wide"`
+	Want       int       `json:"voters_wanted" col:"WANT,wide"`
+	Topics     int       `json:"topics" col:"TOPICS"`
+	Generation uint64    `json:"generation" col:"GEN,wide" doc:"counts its recoveries that accepted a loss"`
+	Since      term.Time `json:"leader_since" col:"AGE" as:"age" doc:"when its leader began, or was lost"`
 }
 
 func newShardRow(s sdk.ShardStatus) shardRow {
 	row := shardRow{
 		ID: s.ID.String(), State: s.State, Leader: string(s.Leader), Term: s.Term, Commit: s.Commit, Applied: s.Applied, Trails: s.Trails,
-		Voters: nodeIDs(s.Voters), Followers: []string{}, NonVoters: nodeIDs(s.NonVoters), Want: s.Want, Topics: s.Topics, Since: timeOf(s.SinceMs),
+		Voters: nodeIDs(s.Voters), Followers: []string{}, NonVoters: nodeIDs(s.NonVoters), Want: s.Want, Topics: s.Topics, Generation: s.Generation, Since: timeOf(s.SinceMs),
 	}
 	for _, v := range row.Voters {
 		if v != row.Leader {

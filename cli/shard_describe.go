@@ -31,7 +31,7 @@ type shardDocument struct {
 	LastIndex     uint64           `json:"last_index"`
 	SnapshotIndex uint64           `json:"snapshot_index"`
 	SnapshotBytes int64            `json:"snapshot_bytes"`
-	Generation    uint64           `json:"generation" doc:"counts the recoveries that accepted a loss"`
+	Seats         string           `json:"seats" doc:"what the leader does about its voters, or waits for"`
 	Events        []eventRow       `json:"events" doc:"the last of this shard, newest last"`
 }
 
@@ -83,7 +83,10 @@ func newShardDocument(s sdk.ShardDetail) shardDocument {
 	doc := shardDocument{
 		Schema: schemaShardDescribe, shardRow: newShardRow(s.Status), Observer: string(s.Observer), Members: []shardMemberRow{},
 		FirstIndex: s.FirstIndex, LastIndex: s.LastIndex, SnapshotIndex: s.SnapshotIndex, SnapshotBytes: s.SnapshotBytes,
-		Generation: s.Generation, Events: []eventRow{},
+		Seats: s.Seats, Events: []eventRow{},
+	}
+	if s.Generation > doc.Generation {
+		doc.Generation = s.Generation
 	}
 	for _, m := range s.Members {
 		row := shardMemberRow{Node: string(m.Node), Role: "joining", Match: m.Match, Intended: m.Intended, Link: m.State, Server: m.Server.String()}
@@ -121,6 +124,9 @@ func shardPage(p *term.Page, doc shardDocument) {
 		"Shard", doc.ID, "State", doc.State, "Leader", leader, "Term", strconv.FormatUint(doc.Term, 10),
 		"Log", fmt.Sprintf("%d to %d, committed %d, applied %d", doc.FirstIndex, doc.LastIndex, doc.Commit, doc.Applied),
 		"Snapshot", snapshot, "Topics", itoa(int64(doc.Topics)),
+	}
+	if doc.Seats != "" {
+		pairs = append(pairs, "Seats", doc.Seats)
 	}
 	if doc.Generation > 0 {
 		pairs = append(pairs, "Recovered", plural(int64(doc.Generation), "time")+", accepting a loss of metadata")

@@ -224,18 +224,19 @@ const schemaShardRecover = "shard.recover/1"
 
 // recoveredShard is the document of shard recover.
 type recoveredShard struct {
-	Schema string        `json:"schema"`
-	Shard  string        `json:"shard"`
-	Logs   []shardLogRow `json:"logs" doc:"every log that was found"`
-	Lost   []string      `json:"lost" doc:"voters, by the ids of their metadata directories, that did not answer"`
-	DryRun bool          `json:"dry_run"`
+	Schema     string        `json:"schema"`
+	Shard      string        `json:"shard"`
+	Logs       []shardLogRow `json:"logs" doc:"every log that was found"`
+	Lost       []string      `json:"lost" doc:"voters, by the ids of their metadata directories, that did not answer"`
+	Generation uint64        `json:"generation" doc:"the new one: replicas of earlier ones set themselves aside"`
+	DryRun     bool          `json:"dry_run"`
 }
 
 type shardLogRow struct {
 	Node   string `json:"node" col:"LOG"`
 	Term   uint64 `json:"term" col:"TERM"`
 	Index  uint64 `json:"index" col:"INDEX"`
-	Result string `json:"result" col:"RESULT" doc:"taken, or older"`
+	Result string `json:"result" col:"RESULT" doc:"taken, older, or set aside by an earlier recovery"`
 	Server string `json:"server" col:"SERVER,wide"`
 }
 
@@ -305,11 +306,14 @@ func runShardRecover(ctx context.Context, o *shardRecoverOptions, admin shardRec
 }
 
 func newRecoveredShard(r sdk.RecoveredShard) recoveredShard {
-	doc := recoveredShard{Schema: schemaShardRecover, Shard: r.Shard.String(), Logs: []shardLogRow{}, Lost: []string{}, DryRun: r.DryRun}
+	doc := recoveredShard{Schema: schemaShardRecover, Shard: r.Shard.String(), Logs: []shardLogRow{}, Lost: []string{}, Generation: r.Generation, DryRun: r.DryRun}
 	for _, l := range r.Logs {
 		row := shardLogRow{Node: string(l.Node), Term: l.Term, Index: l.Index, Result: "older", Server: l.Server.String()}
-		if l.Chosen {
+		switch {
+		case l.Chosen:
 			row.Result = "taken"
+		case l.Archived:
+			row.Result = "set aside"
 		}
 		doc.Logs = append(doc.Logs, row)
 	}
