@@ -72,26 +72,43 @@ type model struct {
 	t        *testing.T
 	plans    [members]Plan
 	messages []message
-	numbers  map[string]int // of messages
+	numbers  map[messageKey]int
 	pledges  []Pledge       // number 0 is none
 	came     map[state]step // how each state was reached
 	healed   map[[members]place][members]place
 }
 
 type step struct {
-	from state
-	what string
+	from      state
+	what      string
+	delivered int
 }
 
 func newModel(t *testing.T, plans [members]Plan) *model {
 	return &model{
-		t: t, plans: plans, numbers: make(map[string]int), pledges: []Pledge{{}},
+		t: t, plans: plans, numbers: make(map[messageKey]int), pledges: []Pledge{{}},
 		came: make(map[state]step), healed: make(map[[members]place][members]place),
 	}
 }
 
+// messageKey tells messages apart: the plan of an Ask is its minter's.
+type messageKey struct {
+	to, from int
+	disk     uint8
+	ask      bool
+	cluster  base.ClusterID
+	pledge   int8
+	refusal  string
+}
+
 func (m *model) number(msg message) int {
-	key := msg.String()
+	key := messageKey{to: msg.to}
+	if msg.ask != nil {
+		key.ask, key.from, key.disk = true, placeOf(msg.ask.Minter.Addr), msg.ask.Minter.Disk[1]
+	} else {
+		a := msg.answer
+		key.from, key.disk, key.cluster, key.pledge, key.refusal = placeOf(a.From.Addr), a.From.Disk[1], a.Cluster, m.pledge(a.Pledge), a.Refusal
+	}
 	n, ok := m.numbers[key]
 	if !ok {
 		n = len(m.messages)
@@ -126,8 +143,9 @@ func (m *model) core(s *state, i int) *Core {
 
 // end is a state that an event leads to.
 type end struct {
-	state state
-	what  string
+	state     state
+	what      string
+	delivered int // a message's number plus one
 }
 
 // do lets a place carry out a step and returns the states after it: each point where it may have crashed, and the whole.
@@ -136,7 +154,7 @@ func (m *model) do(s state, what string, i int, c *Core, step Step, from int) []
 	cut := func(at string) {
 		crashed := s
 		crashed.places[i].got = [4]uint8{}
-		ends = append(ends, end{crashed, what + ", crash " + at})
+		ends = append(ends, end{state: crashed, what: what + ", crash " + at})
 	}
 	p := &s.places[i]
 	p.got = [4]uint8{}
@@ -165,7 +183,7 @@ func (m *model) do(s state, what string, i int, c *Core, step Step, from int) []
 			s.sent |= 1 << m.number(message{to: placeOf(addr), ask: step.Ask})
 		}
 	}
-	return append(ends, end{s, what})
+	return append(ends, end{state: s, what: what})
 }
 
 // next returns every state that one event leads to.
@@ -181,17 +199,20 @@ func (m *model) next(s state, wipes bool) []end {
 				who.sent |= 1 << m.number(message{to: j, answer: &answer})
 			}
 		}
-		all = append(all, end{who, "all ask who " + addrOf(i) + " is"})
+		all = append(all, end{state: who, what: "all ask who " + addrOf(i) + " is"})
 
 		if wipes && s.wiped < 0 {
 			wiped := s
 			wiped.places[i], wiped.wiped = place{disk: 1}, int8(i)
-			all = append(all, end{wiped, "wipe " + addrOf(i)})
+			all = append(all, end{state: wiped, what: "wipe " + addrOf(i)})
 		}
 	}
 	for n, msg := range slices.Clone(m.messages) {
 		if s.sent&(1<<n) != 0 {
-			all = append(all, m.deliver(s, msg)...)
+			for _, e := range m.deliver(s, msg) {
+				e.delivered = n + 1
+				all = append(all, e)
+			}
 		}
 	}
 	return all
@@ -200,9 +221,9 @@ func (m *model) next(s state, wipes bool) []end {
 func (m *model) deliver(s state, msg message) []end {
 	c := m.core(&s, msg.to)
 	if msg.ask != nil {
-		return m.do(s, msg.String(), msg.to, c, c.OnAsk(*msg.ask), placeOf(msg.ask.Minter.Addr))
+		return m.do(s, "deliver", msg.to, c, c.OnAsk(*msg.ask), placeOf(msg.ask.Minter.Addr))
 	}
-	return m.do(s, msg.String(), msg.to, c, c.OnAnswer(*msg.answer), 0)
+	return m.do(s, "deliver", msg.to, c, c.OnAnswer(*msg.answer), 0)
 }
 
 // heal runs all places, connected and without faults, until nothing changes any more. What it leads to depends on the
@@ -282,7 +303,7 @@ func (m *model) explore(wipes bool, look func(s state)) int {
 		look(s)
 		for _, e := range m.next(s, wipes) {
 			if _, seen := m.came[e.state]; !seen {
-				m.came[e.state] = step{s, e.what}
+				m.came[e.state] = step{s, e.what, e.delivered}
 				queue = append(queue, e.state)
 			}
 		}
@@ -294,7 +315,11 @@ func (m *model) explore(wipes bool, look func(s state)) int {
 func (m *model) trail(s state) string {
 	var lines []string
 	for st := m.came[s]; st.what != ""; st = m.came[st.from] {
-		lines = append(lines, st.what)
+		line := st.what
+		if st.delivered > 0 {
+			line += " " + m.messages[st.delivered-1].String()
+		}
+		lines = append(lines, line)
 	}
 	slices.Reverse(lines)
 	return strings.Join(lines, "\n")
