@@ -298,3 +298,22 @@ func TestANodeTakesFewSeatsAtOnce(t *testing.T) {
 		require.NoError(t, guest(3), "those that never come to their end do not block the others")
 	})
 }
+
+// Clusters of one node, as earlier versions made them, name the server itself as its address: nobody else could tell
+// where the leader is.
+func TestAnOldAddressIsMended(t *testing.T) {
+	inTown(t, 3, 2, func(t *testing.T, p *plant, r *registry) {
+		for _, g := range p.nodes["n1"].host.all() {
+			require.NoError(t, g.raft.AddVoter(g.serverID, raft.ServerAddress(g.serverID), 0, 0).Error())
+			require.Equal(t, []base.NodeID{"n1"}, g.voters())
+		}
+		r.settled(3)
+		for _, name := range p.names {
+			for _, g := range p.nodes[name].host.all() {
+				for _, s := range g.servers() {
+					require.NotEqual(t, string(s.ID), string(s.Address))
+				}
+			}
+		}
+	})
+}
