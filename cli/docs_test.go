@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,6 +57,14 @@ func TestDocs(t *testing.T) {
 		require.Contains(t, out, want)
 	}
 	require.NotContains(t, out, "docs md\n", "packagers' commands are not for users")
+	// docs/COMMANDS.md is this output: go test ./cli -update writes it.
+	const page = "../docs/COMMANDS.md"
+	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
+		require.NoError(t, os.WriteFile(page, []byte(out), 0o644))
+	}
+	have, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.True(t, string(have) == out, "%s is not what eg-cli docs md prints; go test ./cli -run Docs -update writes it", page)
 	dir := filepath.Join(t.TempDir(), "man1")
 	require.NoError(t, s.execute(context.Background(), s.IO, []string{"docs", "man", "--dir", dir}))
 	text, err := os.ReadFile(filepath.Join(dir, "eg-cli-node-ring.1"))
