@@ -85,7 +85,7 @@ func (s *Server) planTopic(req wire.CreateTopicRequest) (meta.Command, error) {
 	cmd, explain, err := planner.CreateTopic(planner.TopicRequest{
 		RequestID: req.RequestID, ID: id, Name: req.Name, Config: req.Config, Spans: spans,
 		AllowUnderReplicated: req.AllowUnderReplicated,
-	}, s.view(), s.dice(), time.Now().UnixMilli())
+	}, s.connected(), s.dice(), time.Now().UnixMilli())
 	s.deps.Logger.Debug("topic planned", "topic", req.Name, "explain", explain)
 	return cmd, err
 }
