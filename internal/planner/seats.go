@@ -43,7 +43,7 @@ type Seat struct {
 type SeatNode struct {
 	Server  base.UUID // of its meta directory, as it registered last
 	Out     bool
-	Fit     bool // alive, admitted, not draining and connected: it can take a seat now
+	Fit     bool // alive, admitted and connected: it can take a seat now
 	Growing int  // seats on their way to it, of shards that lack voters
 	Moving  int  // and of others
 }

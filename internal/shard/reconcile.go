@@ -208,7 +208,7 @@ func (r *reconciler) lookAround() *surroundings {
 		// In a large cluster a node is connected with those that it shares something with: of the others the gossip
 		// knows, and the first order dials.
 		link, connected := liveness[id]
-		s.add(h, id, canLead(view, id) && (!connected || link.Status == peer.Reachable))
+		s.add(h, id, canVote(view, id) && (!connected || link.Status == peer.Reachable))
 	}
 	for id := range s.ring {
 		s.add(h, id, false)
@@ -253,6 +253,13 @@ func (s *surroundings) count(in planner.SeatInput, step planner.SeatStep) {
 	if step.Kind == planner.SeatAdd {
 		add(step.Node, step.Growth)
 	}
+}
+
+// canVote reports whether a node is alive and admitted. One that is draining is still on the ring, and a shard needs its
+// voters.
+func canVote(view topology.View, id base.NodeID) bool {
+	n, ok := view.Node(id)
+	return ok && n.Liveness == topology.Alive && n.Standing != topology.Out && n.Admitted
 }
 
 // canLead reports whether a node is alive, admitted and normal.
