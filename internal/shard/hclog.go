@@ -34,6 +34,9 @@ func levelOf(l hclog.Level) slog.Level {
 // Log writes one line. hclog's values may be formats (hclog.Fmt), which print themselves.
 func (l *logger) Log(level hclog.Level, msg string, args ...any) {
 	to := levelOf(level)
+	if told(msg, args) {
+		to = slog.LevelDebug
+	}
 	if !l.slog.Enabled(context.Background(), to) {
 		return
 	}
@@ -45,6 +48,21 @@ func (l *logger) Log(level hclog.Level, msg string, args ...any) {
 		values[i] = a
 	}
 	l.slog.Log(context.Background(), to, msg, values...)
+}
+
+// told reports whether a line is about what happens every day or is told elsewhere, once a node: that a node is away, or
+// a log behind. Raft says it once a group, as a warning or an error.
+func told(msg string, args []any) bool {
+	switch msg {
+	case "failed to get previous log", "appendEntries rejected, sending older logs", "failed to contact", "peer has newer term, stopping replication", "rejecting vote request since we have a leader":
+		return true
+	}
+	for _, a := range args {
+		if err, ok := a.(error); ok && isAway(err) {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *logger) Trace(msg string, args ...any) { l.Log(hclog.Trace, msg, args...) }
