@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/planner"
 	"github.com/eastguard/eastguard/internal/vfs"
 )
 
@@ -234,6 +236,65 @@ func TestAReplicaOfThePastDoesNotBegin(t *testing.T) {
 	require.True(t, a.Logs[0].Archived)
 	require.Equal(t, []base.UUID{metaUUID}, a.Logs[0].Voters)
 	require.NotZero(t, a.Logs[0].Index)
+}
+
+// Five nodes lose two voters of the root: shards that keep a majority go on, and the rest is rebuilt from what is left,
+// by any node.
+func TestTwoOfFiveNodesAreLost(t *testing.T) {
+	inTown(t, 5, 16, func(t *testing.T, p *plant, r *registry) {
+		r.settled(5)
+		for i := range 40 {
+			p.create(i)
+		}
+		p.converge()
+		lost := planner.Intended(p.nodes["n1"].host.o.Ring(), base.RootShard, 3)[:2]
+		kept := make(map[base.ShardID]bool)
+		for i := range p.shards {
+			id := base.ShardID{Root: uint16(i)}
+			n := 0
+			for _, v := range p.leader(id).Voters(id) {
+				if !slices.Contains(lost, v) {
+					n++
+				}
+			}
+			kept[id] = n >= 2
+		}
+		for _, name := range lost {
+			r.kill(name)
+		}
+		left := slices.DeleteFunc(slices.Clone(p.names), func(n base.NodeID) bool { return slices.Contains(lost, n) })
+		time.Sleep(10 * time.Second)
+		rebuilt := 0
+		for i := range p.shards {
+			id := base.ShardID{Root: uint16(i)}
+			asked := p.nodes[left[i%len(left)]].host
+			if kept[id] {
+				require.NotNil(t, p.leader(id), "shard %s keeps its majority and goes on", id)
+				_, err := asked.Recover(p.within(time.Minute), id, false)
+				require.ErrorIs(t, err, base.CodePreconditionFailed)
+				continue
+			}
+			rebuilt++
+			require.Nil(t, p.leader(id))
+			rec, err := asked.Recover(p.within(time.Minute), id, false)
+			require.NoError(t, err)
+			require.Len(t, rec.Lost, 2)
+		}
+		require.NotZero(t, rebuilt)
+		require.Less(t, rebuilt, p.shards)
+		p.awaitLeaders(time.Second, left...)
+		for i := 40; i < 60; i++ {
+			p.create(i)
+		}
+		for _, name := range lost { // the root can say so again
+			r.set(name, func(n *registered) { n.out = true })
+		}
+		took := r.await(2*time.Minute, "every shard has three voters again", r.right)
+		t.Logf("%d of %d shards rebuilt, all in place %s after the two went out", rebuilt, p.shards, took)
+		for i := range 60 {
+			require.True(t, p.has(i), i)
+		}
+	})
 }
 
 // A recovery that a crash interrupts anywhere is found by a second one, or has come to its end; nothing of the log that
