@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"errors"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -49,7 +50,9 @@ func (a *actor) reassigned(asg meta.Assignment, c *confirm) {
 	case leading:
 		a.schedule()
 		c.held()
-	case elsewhere, ended, unassigned, gone:
+	case unassigned:
+		c.failed(errNeverOpens(asg.Segment))
+	case elsewhere, ended, gone:
 		c.held()
 	}
 }
@@ -216,6 +219,10 @@ func (a *actor) makeDurable(asg meta.Assignment, state *rangestate.State) {
 				return
 			}
 			a.underway = 0
+			if errors.Is(failed, base.CodeFenced) {
+				a.neverOpened()
+				return
+			}
 			if failed != nil {
 				a.openFailed(failed)
 				return

@@ -235,6 +235,9 @@ func (p *Plane) fence(r meta.FenceRequest, reply func(meta.FenceAnswer)) {
 			l.replica.Freeze(base.CauseLeaderFailure, "", now)
 			a.settle(now)
 		}
+		if a.phase == opening && a.current.Epoch <= r.Epoch {
+			a.neverOpened()
+		}
 		ask(now)
 	})
 }

@@ -112,6 +112,21 @@ func (a *actor) loadsSlowly(asg meta.Assignment) {
 	a.confirms = nil
 }
 
+func errNeverOpens(seg base.SegmentID) error {
+	return base.Errorf(base.CodeFenced, opAssign, "segment %s was fenced before it had opened", seg)
+}
+
+// neverOpened gives up a segment that is fenced before it was open. If it goes on elsewhere, nobody will tell this node,
+// which holds nothing of it: who waits gets an answer as from a range that is not here.
+func (a *actor) neverOpened() {
+	for i := range a.confirms {
+		a.confirms[i].failed(errNeverOpens(a.current.Segment))
+	}
+	a.confirms, a.underway = nil, 0
+	a.become(unassigned)
+	a.watch()
+}
+
 // openStateless is openFailed for want of the range's state.
 func (a *actor) openStateless(err error) {
 	a.plane.o.Logger.Warn("segment not opened: nobody was found who knows what its range remembers",

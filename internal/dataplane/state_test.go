@@ -131,6 +131,49 @@ func TestASegmentWithoutItsStateIsNotOpened(t *testing.T) {
 	})
 }
 
+// A segment that was fenced before it had opened goes on elsewhere, and this node hears no more of it.
+func TestASegmentThatIsFencedBeforeItOpens(t *testing.T) {
+	twoBubble(t, func(t *testing.T, w *two) {
+		require.NoError(t, (<-w.n1.append(makeBatch(2, 42, 0, 20), 0)).err)
+		w.cut.Store(true)
+		require.Equal(t, meta.StatusFailed, w.n2.assign(successor(2)).Status)
+		require.True(t, w.n2.plane.LedHere(testRef))
+		answers, err := w.n2.plane.Fence(t.Context(), []meta.FenceRequest{{Ref: testRef, Epoch: 2, Segment: 101, Base: 2}})
+		require.NoError(t, err)
+		require.True(t, answers[0].Unlisted)
+		require.EqualValues(t, 2, answers[0].End)
+		require.False(t, w.n2.plane.LedHere(testRef))
+		require.Equal(t, meta.StatusFailed, w.n2.assign(successor(2)).Status, "told again, as it was")
+		began := time.Now()
+		require.ErrorIs(t, (<-w.n2.append(makeBatch(2, 42, 2, 20), 0)).err, base.CodeNotReplica)
+		require.Less(t, time.Since(began), 2*time.Second)
+
+		w.cut.Store(false) // or it comes back after all
+		next := successor(2)
+		next.Segment, next.Epoch, next.Version, next.Prev = 102, 3, 3, 101
+		require.Equal(t, meta.StatusHeld, w.n2.assign(next).Status)
+		require.True(t, (<-w.n2.append(makeBatch(2, 42, 0, 20), 0)).Duplicate)
+	})
+}
+
+// What a coordinator that has been replaced still sends changes nothing.
+func TestLateOrdersDoNoHarm(t *testing.T) {
+	twoBubble(t, func(t *testing.T, w *two) {
+		require.NoError(t, (<-w.n1.append(makeBatch(2, 42, 0, 20), 0)).err)
+		require.Equal(t, meta.StatusHeld, w.n2.assign(successor(2)).Status)
+		require.Equal(t, meta.StatusHeld, w.n1.assign(sealedAt(2)).Status)
+
+		require.Equal(t, meta.StatusFailed, w.n1.assign(assignment(1, 1, 0, 0, roomy)).Status, "as it was while active")
+		require.ErrorIs(t, (<-w.n1.append(plain(1), 0)).err, base.CodeSegmentMoved)
+		require.Equal(t, meta.StatusHeld, w.n1.assign(sealedAt(2)).Status, "what is known is confirmed again")
+
+		// A late fence of the old segment does nothing to its successor.
+		_, err := w.n2.plane.Fence(t.Context(), []meta.FenceRequest{{Ref: testRef, Epoch: 1, Segment: 1}})
+		require.NoError(t, err)
+		require.NoError(t, (<-w.n2.append(makeBatch(3, 42, 2, 20), 0)).err)
+	})
+}
+
 func TestWhereNothingWasWrittenNobodyIsAsked(t *testing.T) {
 	twoBubble(t, func(t *testing.T, w *two) {
 		w.cut.Store(true)
