@@ -27,7 +27,7 @@ func (s *Server) createTopic(ctx context.Context, shard base.ShardID, req wire.C
 	if err != nil {
 		return wire.CreateTopicResponse{}, err
 	}
-	topic, err := s.opened(ctx, op, shard, result.TopicID)
+	topic, err := s.onceOpen(ctx, op, shard, result.TopicID)
 	if err != nil {
 		return wire.CreateTopicResponse{}, made(op, err, req.RequestID)
 	}
@@ -56,8 +56,8 @@ func made(op string, err error, id base.RequestID) error {
 	return e
 }
 
-// opened returns a topic that has been created, once every range of it takes appends.
-func (s *Server) opened(ctx context.Context, op string, shard base.ShardID, id base.TopicID) (*meta.Topic, error) {
+// onceOpen returns a topic that has been created, once every range of it takes appends.
+func (s *Server) onceOpen(ctx context.Context, op string, shard base.ShardID, id base.TopicID) (*meta.Topic, error) {
 	f, err := s.topic(ctx, op, shard, "", id)
 	if err != nil { // deleted again, or another node leads by now
 		return nil, err
