@@ -51,6 +51,22 @@ func TestAPartitionHealsAndNothingIsLost(t *testing.T) {
 	})
 }
 
+// TestALeaderThatHearsNobodyIsReplaced: what it says arrives, what it is told does not. It steps down by itself, and the
+// others hear that from it.
+func TestALeaderThatHearsNobodyIsReplaced(t *testing.T) {
+	inPlant(t, 3, 2, func(t *testing.T, p *plant) {
+		p.seatAll()
+		p.converge()
+		p.network.SplitOneWay("n2", "n1")
+		p.network.SplitOneWay("n3", "n1")
+		took := p.awaitLeaders(15*time.Second, "n2", "n3")
+		t.Logf("led elsewhere after %s", took)
+		p.create(1, "n2", "n3")
+		p.network.Heal()
+		p.converge()
+	})
+}
+
 // TestAFlappingLinkChangesNoLeader: one follower loses its leader again and again, and nobody else does.
 func TestAFlappingLinkChangesNoLeader(t *testing.T) {
 	inPlant(t, 3, 4, func(t *testing.T, p *plant) {
