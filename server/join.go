@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -28,6 +30,33 @@ type whoAnswer struct {
 	Addresses map[base.NodeID]string `cbor:"4,keyasint,omitempty"` // of the cluster ports of living members
 	Waits     string                 `cbor:"5,keyasint,omitempty"` // what it does while it knows no cluster
 	Double    uint64                 `cbor:"6,keyasint,omitempty"` // the start of another process of the asker's node that is connected right now
+	Key       []byte                 `cbor:"7,keyasint,omitempty"` // shows which key encrypts the membership; none: it is not encrypted
+}
+
+// keyCheck lets two nodes see whether they have the same cluster key, without telling it: with another one the new node
+// would be admitted, and meet nobody.
+func (s *Server) keyCheck(cluster base.ClusterID) []byte {
+	if len(s.deps.ClusterKey) == 0 {
+		return nil
+	}
+	mac := hmac.New(sha256.New, s.deps.ClusterKey)
+	mac.Write(cluster[:])
+	return mac.Sum([]byte{})[:16]
+}
+
+func (s *Server) checkKey(met *whoAnswer) error {
+	if hmac.Equal(met.Key, s.keyCheck(met.Cluster)) {
+		return nil
+	}
+	what := "another key"
+	switch {
+	case len(met.Key) == 0:
+		what = "no key"
+	case len(s.deps.ClusterKey) == 0:
+		what = "a key, and this node has none"
+	}
+	return base.Errorf(base.CodePreconditionFailed, "find cluster", "cluster %s encrypts its membership with %s", met.Cluster, what).
+		WithHint("give all nodes the same cluster_key_file, or none")
 }
 
 const (
@@ -147,6 +176,9 @@ func (s *Server) adopt(ctx context.Context, met *whoAnswer) error {
 	if err := s.neverPledge(ctx, met.Cluster); err != nil {
 		return err
 	}
+	if err := s.checkKey(met); err != nil {
+		return err
+	}
 	if met.Boot >= s.id.Boot { // a node id whose disk was replaced: its starts go on where they were
 		if err := s.id.RaiseBoot(s.deps.FS, s.cfg.DataDir, s.cfg.MetaDir, met.Boot+1); err != nil {
 			return err
@@ -174,6 +206,7 @@ func (s *Server) serveWho(_ context.Context, r *peer.Request, _ whoMessage) (who
 		return a, nil
 	}
 	a.Cluster, a.Shards = s.host.Cluster(), s.host.Shards()
+	a.Key = s.keyCheck(a.Cluster)
 	a.Addresses = map[base.NodeID]string{s.id.Node: s.self.gossip.String()}
 	if n := s.members.nodeTable().node(r.From.Node); n != nil {
 		a.Boot = n.Boot

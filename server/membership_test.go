@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"net/netip"
 	"strings"
@@ -121,4 +122,26 @@ func TestFoundersOfDifferentLists(t *testing.T) {
 		require.NoError(t, locks.Close())
 		require.True(t, id.Cluster.IsZero(), "nobody has minted")
 	}
+}
+
+// Nodes with one key form a cluster; one with another key, or without, is turned away before it is admitted.
+func TestClusterKey(t *testing.T) {
+	key := bytes.Repeat([]byte{7}, 32)
+	machines := []*machine{newMachine(t, 1), newMachine(t, 2), newMachine(t, 3)}
+	for _, m := range machines {
+		m.deps = func(d *Deps) { d.ClusterKey = key }
+		m.cfg.JoinSeedNodes = []string{machines[0].seed()}
+	}
+	machines[0].cfg.JoinSeedNodes = nil
+	together(machines[:2], (*machine).start)
+	formed(t, machines[:2])
+	for says, other := range map[string][]byte{"with another key": bytes.Repeat([]byte{8}, 32), "this node has none": nil} {
+		machines[2].deps = func(d *Deps) { d.ClusterKey = other }
+		e := machines[2].refusedStart()
+		require.Contains(t, e.Error(), says)
+		require.Contains(t, e.HintText(), "cluster_key_file")
+	}
+	machines[2].deps = machines[1].deps
+	machines[2].start()
+	formed(t, machines)
 }
