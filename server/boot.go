@@ -138,6 +138,7 @@ func (s *Server) openShards(ctx context.Context) error {
 	// After the coordinators, which propose until they have stopped.
 	s.undo.Push("shards", host.Close)
 	s.host = host
+	s.visible.Store(true)
 	if got := host.Shards(); got != 0 && got != s.cfg.Shards {
 		s.deps.Logger.Warn("shards was fixed when the cluster was founded", "shards", got, "configured", s.cfg.Shards)
 	}

@@ -28,12 +28,10 @@ type ReplicaInside struct {
 // Inspect looks inside. It is for tests: it encodes every state. A broker that has not opened its shards yet shows none.
 func (s *Server) Inspect() Inside {
 	var in Inside
-	if s.id != nil {
-		in.Node, in.Boot, in.Cluster = s.id.Node, s.id.Boot, s.id.Cluster
-	}
-	if s.host == nil {
+	if !s.visible.Load() {
 		return in
 	}
+	in.Node, in.Boot, in.Cluster = s.id.Node, s.id.Boot, s.host.Cluster()
 	for _, status := range s.host.Status() {
 		r := ReplicaInside{Status: status}
 		if err := s.host.ViewStale(status.ID, r.look); err != nil {

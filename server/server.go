@@ -68,10 +68,12 @@ type Server struct {
 	answers  map[askTopic]answerer // read only
 	asks     crew                  // answer other nodes' questions
 	leadAt   leadTimes
+	leaders  leaderWatch
 	told     eventCounts
 	retired  chan struct{} // an operator wants this node to leave
 	started  time.Time
 	progress progress
+	visible  atomic.Bool // id and host are there; for Inspect, which may come at any time
 	closing  atomic.Bool
 
 	undo      task.Closer // what Start has done so far
