@@ -213,6 +213,9 @@ func (r *report) fromError(e *sdk.Error) {
 		r.Exit = ExitUnreachable
 		r.Message, r.Hint = "no answer came before the deadline", hintDeadline
 	}
+	if r.Message == context.DeadlineExceeded.Error() {
+		r.Message = "no answer came before the deadline" // in nobody's words but Go's
+	}
 	// Whatever the code, a request that may have been applied has to be checked before it is repeated. Of several, the
 	// output says which.
 	if e.Outcome == sdk.OutcomeUnknown && r.Exit != ExitIntegrity && r.Exit != ExitPartial {

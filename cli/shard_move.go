@@ -333,6 +333,6 @@ func (o *shardRecoverOptions) print(doc recoveredShard) error {
 func recoverPage(p *term.Page, doc recoveredShard) {
 	p.Table(doc.Logs)
 	for _, lost := range doc.Lost {
-		p.Line("%s voter %s does not answer; what only it had is gone", p.Style().Warn("lost:"), lost)
+		p.Line("%s voter %s did not answer; what only it had goes", p.Style().Warn("lost:"), lost)
 	}
 }

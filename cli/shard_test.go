@@ -144,7 +144,7 @@ func TestShardRecover(t *testing.T) {
 	out, _, exit, admin := onThree(t, nil, "shard recover 3 --dry-run")
 	require.Equal(t, ExitOK, exit)
 	require.Contains(t, out, "LOG  TERM  INDEX  RESULT\nn2      4     88  taken\nn1      3     90  older\n")
-	require.Contains(t, out, "lost: voter 09000000-0000-0000-0000-000000000000 does not answer")
+	require.Contains(t, out, "lost: voter 09000000-0000-0000-0000-000000000000 did not answer")
 	require.Empty(t, admin.recovered)
 	_, _, exit, _ = onThree(t, nil, "shard recover 3 --accept-metadata-loss")
 	require.Equal(t, ExitUsage, exit, "without --yes somebody has to type the name")

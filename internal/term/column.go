@@ -36,7 +36,7 @@ const (
 	asMillis      = "ms"            // 96 ms, from milliseconds; 0 is "-"
 	asMicros      = "us"            // 7.9 ms, from microseconds; 0 is "-"
 	asSpan        = "span"          // 7d, from milliseconds; 0 is "-"
-	asUptime      = "uptime"        // 3d04h, from milliseconds
+	asUptime      = "uptime"        // 3d04h, from milliseconds; 0 is "-"
 	asAge         = "age"           // 3m12s, from a Time
 	asStamp       = "stamp"         // 12:04:31.207, from a Time
 	asPercent     = "percent"       // 41%
@@ -202,6 +202,9 @@ func (c column) formatted(v reflect.Value, h Human) (string, bool) {
 		}
 		return FormatTook(time.Duration(f * 1e3)), true
 	case asUptime:
+		if f == 0 {
+			return "-", true
+		}
 		return FormatAge(time.Duration(f * 1e6)), true
 	case asPercent:
 		return fmt.Sprintf("%.0f%%", f), true
@@ -216,7 +219,10 @@ func (c column) formatted(v reflect.Value, h Human) (string, bool) {
 
 // share prints a part of a whole in bytes; without a whole the part alone.
 func share(part, whole int64, h Human) string {
-	if whole <= 0 {
+	switch {
+	case whole <= 0 && part == 0:
+		return "-"
+	case whole <= 0:
 		return h.Bytes.Format(part)
 	}
 	return fmt.Sprintf("%.0f%% of %s", 100*float64(part)/float64(whole), h.Bytes.Format(whole))
