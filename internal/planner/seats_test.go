@@ -348,6 +348,9 @@ func TestSeatsRefuse(t *testing.T) {
 		"a new voter would make a majority of the silent": {SeatInput{
 			Intended: three, Seats: []Seat{voter(1, true), voter(2, false), guest(3, 1000, false)}, Nodes: nodes(nil),
 		}, SeatWait, "", "node n3 is catching up"},
+		"caught up, but most voters are silent": {SeatInput{
+			Intended: three, Seats: []Seat{voter(1, true), voter(2, false), voter(4, false), guest(3, 1000, true)}, Nodes: nodes(nil),
+		}, SeatWait, "", "node n3 has caught up, but too few voters answer"},
 		"caught up": {SeatInput{Intended: three, Seats: []Seat{voter(1, true), voter(2, true), guest(3, 950, true)}, Nodes: nodes(nil)}, SeatPromote, "n3", "it has caught up"},
 		"answers for another seat": {SeatInput{
 			Intended: three, Seats: []Seat{voter(1, true), voter(2, true), unconfirmed(guest(3, 1000, true))}, Nodes: nodes(nil),
