@@ -37,6 +37,12 @@ func (f *figures[T]) get() T {
 
 // registerCluster counts what this node does with others. It comes when all parts are there.
 func (s *Server) registerCluster() {
+	s.registry.GaugeFunc("eastguard_ready", "Whether /readyz says that this node serves: 1 or 0.", func() float64 {
+		if len(s.readiness()) > 0 {
+			return 0
+		}
+		return 1
+	})
 	registerPeers(s.registry, s.peers)
 	registerMembers(s.registry, s.members.agent.Load, s.view)
 	registerShards(s.registry, &figures[shardFigures]{look: s.lookAtShards})

@@ -65,7 +65,7 @@ func (s *Server) Handle(ctx context.Context, r *mux.Request) {
 	case wire.KindBalanceShards:
 		pooled(s, s.metaPool, ctx, r, s.balanceShards)
 	case wire.KindRecoverShard:
-		pooled(s, s.metaPool, ctx, r, s.recoverShard)
+		pooledWithin(s, s.metaPool, recoverTimeout, ctx, r, s.recoverShard)
 	case wire.KindWatchNode:
 		s.watchNode(ctx, r)
 	case wire.KindHello:
@@ -114,6 +114,11 @@ func (s *Server) routeTable() map[wire.Kind]preparer {
 
 // pooled runs a request that may block: decode, serve, answer, on a goroutine of the pool and within its time.
 func pooled[Q, A any](s *Server, p *pool, ctx context.Context, r *mux.Request, serve func(context.Context, Q) (A, error)) {
+	pooledWithin(s, p, metaTimeout, ctx, r, serve)
+}
+
+// pooledWithin is pooled for a request with a time of its own.
+func pooledWithin[Q, A any](s *Server, p *pool, within time.Duration, ctx context.Context, r *mux.Request, serve func(context.Context, Q) (A, error)) {
 	err := p.run(func() {
 		defer s.survive(r)
 		var req Q
@@ -121,7 +126,7 @@ func pooled[Q, A any](s *Server, p *pool, ctx context.Context, r *mux.Request, s
 			r.Fail(err)
 			return
 		}
-		ctx, cancel := context.WithDeadline(ctx, r.Arrived.Add(metaTimeout))
+		ctx, cancel := context.WithDeadline(ctx, r.Arrived.Add(within))
 		defer cancel()
 		answer, err := serve(ctx, req)
 		if err != nil {

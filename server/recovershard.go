@@ -2,10 +2,14 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/wire"
 )
+
+// recoverTimeout is longer than that of other requests: a whole snapshot may have to be read and written.
+const recoverTimeout = 40 * time.Second
 
 // recoverShard rebuilds a shard that lost its quorum for good from the newest log that is left. Any node can do it.
 func (s *Server) recoverShard(ctx context.Context, req wire.RecoverShardRequest) (wire.RecoverShardResponse, error) {

@@ -69,6 +69,7 @@ func (s *Server) reportUsage(ctx context.Context) error {
 		if !pauseFor(ctx, usageEvery*time.Duration(max(1, nodes/usageScale))) {
 			return nil
 		}
+		s.noteLeaderless()
 		own, _ := s.view().Node(s.id.Node)
 		msg := wire.Encode(usageMessage{
 			Boot: s.id.Boot, Full: own.Full, DiskFree: own.DiskFree, DiskTotal: own.DiskTotal, Segments: own.Segments,
