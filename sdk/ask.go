@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -18,8 +19,12 @@ const unreachableRounds = 3
 // minPatience is how long one broker gets at least before another is asked.
 const minPatience = 2 * time.Second
 
-// suspectAfter is how long a request waits before the connection is looked at.
-const suspectAfter = time.Second
+const (
+	// suspectAfter is how long a request waits before the connection is looked at.
+	suspectAfter = 500 * time.Millisecond
+	// silentAfter is how long that look may take before another broker is asked.
+	silentAfter = 500 * time.Millisecond
+)
 
 // connectPatience is how long a connection may take before another broker is asked.
 const connectPatience = time.Second
@@ -88,7 +93,9 @@ func (a *asking) run(ctx context.Context) (mux.Response, error) {
 		if ctx.Err() != nil {
 			return mux.Response{}, a.failure(ctx)
 		}
-		a.last = err
+		if conn != nil || !a.answered {
+			a.last = err // what a broker said tells more than that another is not there
+		}
 		switch a.remedy(err) {
 		case waitHere:
 			a.queue = append([]*broker{b}, a.queue...)
@@ -165,11 +172,21 @@ func (a *asking) try(ctx context.Context, b *broker, conn *mux.Conn) (mux.Respon
 	// A broker may take long to answer, because its shard elects a leader; one that has vanished is found out early.
 	probe := time.AfterFunc(suspectAfter, func() { b.suspect(conn) })
 	defer probe.Stop()
+	var silent atomic.Bool
+	if repeatable(a.kind) {
+		leave := time.AfterFunc(suspectAfter+silentAfter, func() {
+			if b.suspected.Load() {
+				silent.Store(true)
+				cancel()
+			}
+		})
+		defer leave.Stop()
+	}
 	answer, err := conn.Call(ctx, a.kind, a.msg, nil)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		b.suspect(conn)
-	case err != nil && b.silent.Load() == conn:
+	case err != nil && (silent.Load() || b.silent.Load() == conn):
 		silence := base.Errorf(base.CodeTimeout, a.op, "the broker at %s does not answer", b.addr).WithOutcome(base.OutcomeOf(err))
 		silence.Err = context.DeadlineExceeded // of the probe
 		err = silence
@@ -200,11 +217,22 @@ func (a *asking) next(ctx context.Context) (*broker, bool) {
 			}
 		}
 	}
-	// One that could not be reached just now comes last, whatever it was first for a moment ago.
-	i := max(0, slices.IndexFunc(a.queue, func(b *broker) bool { return !b.resting() }))
+	return a.pick(), true
+}
+
+// pick takes the first broker of the queue that is connected: nobody waits for a connection while there is one. Whoever
+// comes before it is connected for the next time. Without one it is the first that was not out of reach just now.
+func (a *asking) pick() *broker {
+	i := slices.IndexFunc(a.queue, (*broker).usable)
+	if i > 0 && !a.queue[0].resting() {
+		a.queue[0].connectSoon()
+	}
+	if i < 0 {
+		i = max(0, slices.IndexFunc(a.queue, func(b *broker) bool { return !b.resting() }))
+	}
 	b := a.queue[i]
 	a.queue = slices.Delete(a.queue, i, i+1)
-	return b, true
+	return b
 }
 
 // failure is what to tell the caller when no broker gave an answer to keep.

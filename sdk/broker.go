@@ -36,9 +36,10 @@ type broker struct {
 
 // dialing is an attempt to connect that any number of callers wait for.
 type dialing struct {
-	done chan struct{}
-	conn *mux.Conn
-	err  error
+	began time.Time
+	done  chan struct{}
+	conn  *mux.Conn
+	err   error
 }
 
 // live is the connection, or nil when there is none at the moment. It never waits.
@@ -55,12 +56,25 @@ func (b *broker) live() *mux.Conn {
 	}
 }
 
-// resting reports whether a connection would first wait out the pause after a failed attempt.
+// usable reports whether there is a connection, and no doubt about it.
+func (b *broker) usable() bool { return b.live() != nil && !b.suspected.Load() }
+
+// dialSlow is how long an attempt to connect may take before the broker counts as out of reach.
+const dialSlow = 250 * time.Millisecond
+
+// resting reports whether the broker is better left alone for now: its connection is silent, or a new one does not come,
+// or is not tried before the pause after a failure has passed.
 func (b *broker) resting() bool {
+	if b.live() != nil {
+		return b.suspected.Load()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.live() == nil && time.Now().Before(b.mu.notBefore)
+	return time.Now().Before(b.mu.notBefore) || b.mu.dial != nil && time.Since(b.mu.dial.began) > dialSlow
 }
+
+// connectSoon begins to connect, for whoever needs it later.
+func (b *broker) connectSoon() { _, _ = b.join() } // a client that is closed has no later
 
 // connect returns the connection, opening it if need be. Callers share one attempt, which outlives a caller whose
 // context ends: the others still want it.
@@ -87,7 +101,7 @@ func (b *broker) join() (*dialing, error) {
 	if b.mu.dial != nil {
 		return b.mu.dial, nil
 	}
-	d := &dialing{done: make(chan struct{})}
+	d := &dialing{began: time.Now(), done: make(chan struct{})}
 	if conn := b.live(); conn != nil { // an attempt ended between the caller's look and the lock
 		d.conn = conn
 		close(d.done)

@@ -3,6 +3,7 @@ package sdk
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,15 +39,17 @@ func (s *describeScript) answer(node base.NodeID, _ *mux.Request) (any, error) {
 	}}, nil
 }
 
-// Whoever was named by an answer is asked first from then on; any broker will do for other topics.
+// Whoever was named by an answer is asked first from then on, once it is connected; nobody waits for that.
 func TestTheLeaderThatAnAnswerNamesIsAskedNext(t *testing.T) {
 	s := &describeScript{leader: "n2"}
 	withMeta(t, s.answer, func(t *testing.T, _ *fakeNet, cl *Client) {
 		for range 20 {
 			_, err := cl.Admin().DescribeTopic(t.Context(), "orders")
 			require.NoError(t, err)
+			synctest.Wait()
 		}
-		require.Equal(t, slices.Repeat([]base.NodeID{"n2"}, 19), s.asked[1:])
+		require.Equal(t, base.NodeID("n1"), s.asked[0], "the seed")
+		require.Equal(t, slices.Repeat([]base.NodeID{"n2"}, 18), s.asked[2:])
 	})
 }
 
@@ -157,5 +160,32 @@ func TestARedirectToADeadLeader(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, slices.Repeat([]base.NodeID{"n2"}, 4), asked)
 		require.Less(t, time.Since(start), time.Second, "only the pauses between rounds")
+	})
+}
+
+// The process of a leader stands still: its port takes connections, and nothing is answered. What was under way goes
+// elsewhere within moments, and what comes later does not ask it at all, whichever topic it is about.
+func TestALeaderThatStandsStill(t *testing.T) {
+	var still atomic.Bool
+	withMeta(t, func(node base.NodeID, _ *mux.Request) (any, error) {
+		if still.Load() && node == "n1" {
+			return nil, errMute
+		}
+		return wire.DescribeTopicResponse{Topic: wire.TopicDetail{Summary: wire.TopicSummary{ShardLeader: "n1"}, Nodes: addresses("n1", "n2")}}, nil
+	}, func(t *testing.T, _ *fakeNet, cl *Client) {
+		for _, n := range []string{"n1:2921", "n2:2921"} {
+			_, err := cl.brokers.at(n).connect(t.Context())
+			require.NoError(t, err)
+		}
+		for i := range 10 {
+			cl.leaders.learn(fmt.Sprint("t", i), "n1")
+		}
+		still.Store(true)
+		start := time.Now()
+		for i := range 10 {
+			_, err := cl.Admin().DescribeTopic(t.Context(), fmt.Sprint("t", i))
+			require.NoError(t, err)
+		}
+		require.Equal(t, suspectAfter+silentAfter, time.Since(start), "one request found it out, for all")
 	})
 }
