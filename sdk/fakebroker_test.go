@@ -22,8 +22,10 @@ import (
 // fakeCluster is brokers that share one memory: what a real cluster would replicate. Each has an address of its
 // own on an in-memory network, so that the tests can run in virtual time.
 type fakeCluster struct {
-	t   testing.TB
-	net *fakeNet
+	goesOn  func(b *fakeBroker, q wire.FetchRange) bool // the broker's segment ends there, and the next is elsewhere
+	located int
+	t       testing.TB
+	net     *fakeNet
 
 	mu      sync.Mutex
 	changed *sync.Cond // a log grew, a range was sealed, or the cluster closed
@@ -294,6 +296,7 @@ func (b *fakeBroker) meta(r *mux.Request) (any, error) {
 		if req.Offset < rg.earliest {
 			return nil, base.Errorf(base.CodeOffsetOutOfRange, "locate", "the range begins at %d", rg.earliest)
 		}
+		c.located++
 		return wire.LocateResponse{Segment: wire.SegmentRoute{Replicas: []base.NodeID{rg.leader}, State: base.StateActive}, Nodes: c.addresses()}, nil
 	case wire.KindListOffsets:
 		var req wire.ListOffsetsRequest
@@ -518,6 +521,8 @@ func (c *fakeCluster) read(b *fakeBroker, req wire.FetchRequest) (resp wire.Fetc
 			res.Code, tell = base.CodeTopicNotFound, true
 		case c.spoil != nil && c.spoil(b, q) != base.CodeOK:
 			res.Code, tell = c.spoil(b, q), true
+		case c.goesOn != nil && c.goesOn(b, q):
+			res.State, res.End, tell = wire.FetchNext, q.Offset, true
 		case rg.leader != b.node:
 			res.Code, tell = base.CodeNotReplica, true
 		case q.Offset < rg.earliest || q.Offset > rg.end:
