@@ -53,8 +53,8 @@ func (s *Server) ownStatus() wire.NodeStatus {
 	st.Full, st.Damaged, st.Quarantined = stats.DiskFull, int(stats.DamagedSegments), int(stats.QuarantinedFiles)
 	st.Connections = s.mux.Stats().Connections
 	st.Segments, st.Leaders = stats.Segments, s.plane.Leads()
-	st.FsyncP99Us = s.metrics.fsync.Snapshot().Quantile(0.99).Microseconds()
-	st.AckP99Us = s.metrics.ack.Snapshot().Quantile(0.99).Microseconds()
+	st.FsyncP99Us = s.metrics.fsyncLately.quantile(0.99, now).Microseconds()
+	st.AckP99Us = s.metrics.ackLately.quantile(0.99, now).Microseconds()
 	r, version := s.ringNow()
 	st.RingHash, st.RingVersion = r.Hash(), version
 	for _, sh := range s.host.Status() {

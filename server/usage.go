@@ -35,6 +35,7 @@ func (s *Server) ownUsage() topology.Usage {
 	st := s.store.Stats()
 	u := topology.Usage{
 		ID: s.id.Node, Boot: s.id.Boot, Full: st.DiskFull, DiskFree: st.DiskFree, DiskTotal: st.DiskTotal, Segments: st.Segments,
+		BytesInSec: s.rates.now(time.Now()).inBytes,
 	}
 	if p := s.orders.plane.Load(); p != nil {
 		u.Leading = p.Leads()
@@ -70,6 +71,7 @@ func (s *Server) reportUsage(ctx context.Context) error {
 			return nil
 		}
 		s.noteLeaderless()
+		s.sample(time.Now())
 		own, _ := s.view().Node(s.id.Node)
 		msg := wire.Encode(usageMessage{
 			Boot: s.id.Boot, Full: own.Full, DiskFree: own.DiskFree, DiskTotal: own.DiskTotal, Segments: own.Segments,
