@@ -149,6 +149,13 @@ func completeWith(cmd *cobra.Command, flag string, f cobra.CompletionFunc) {
 	})
 }
 
+// oneOfWords completes one of a few words.
+func oneOfWords(list ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return matching(list, nil, toComplete)
+	}
+}
+
 // completeNode completes a node as the first argument.
 func (a *app) completeNode(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {

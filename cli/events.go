@@ -117,6 +117,7 @@ func newEventsCommand(a *app, use string) *cobra.Command {
 	f.Int64VarP(&raw.count, "count", "n", 0, "only the last `N` events; with -f end after N")
 	f.StringVar(&raw.exec, "exec", "", "run this `COMMAND` for each event, which it finds on its stdin")
 	completeWith(cmd, "topic", a.completeTopics)
+	completeWith(cmd, "type", oneOfWords("DAMAGED", "DISK", "LEADER", "NODE", "QUARANTINED", "RANGE", "RECOVERED", "SEAL", "SEGMENT", "SHARD", "STORE", "TOPIC"))
 	completeWith(cmd, "node", a.completeNodesMany)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := o.parse(raw); err != nil {

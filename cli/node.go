@@ -98,6 +98,9 @@ func stateLetters(state, status string) string {
 	return string(letters)
 }
 
+// nodeStates are what the nodes may believe of one.
+var nodeStates = []string{"alive", "suspect", "dead", "left"}
+
 type nodeListOptions struct {
 	*app
 	state string
@@ -118,6 +121,7 @@ func newNodeListCommand(a *app, use string) *cobra.Command {
 		Annotations: map[string]string{noteSchema: "node.list", noteExits: "8"},
 	}
 	cmd.Flags().StringVar(&o.state, "state", "", "only nodes in these `STATES`: alive, suspect, dead, left")
+	completeWith(cmd, "state", oneOfWords(nodeStates...))
 	o.watchable(cmd, func(ctx context.Context, _ []string) error {
 		admin, err := a.admin()
 		if err != nil {
@@ -129,7 +133,7 @@ func newNodeListCommand(a *app, use string) *cobra.Command {
 }
 
 func runNodeList(ctx context.Context, o *nodeListOptions, admin nodeLister) error {
-	keep, err := oneOf("state", o.state, "alive", "suspect", "dead", "left")
+	keep, err := oneOf("state", o.state, nodeStates...)
 	if err != nil {
 		return err
 	}

@@ -67,6 +67,9 @@ func nodeIDs(ids []sdk.NodeID) []string {
 	return names
 }
 
+// shardStates are those of a shard; no_answer is what this program says of one whose leader did not answer.
+var shardStates = []string{"ok", "no_leader", "catching_up", "recovering", "no_answer"}
+
 type shardListOptions struct {
 	*app
 	node, state string
@@ -86,6 +89,7 @@ func newShardListCommand(a *app, use string) *cobra.Command {
 	cmd.Flags().StringVar(&o.node, "node", "", "only shards that this `NODE` votes in")
 	cmd.Flags().StringVar(&o.state, "state", "", "only shards in these `STATES`: ok, no_leader, catching_up, recovering, no_answer")
 	completeWith(cmd, "node", a.completeNode)
+	completeWith(cmd, "state", oneOfWords(shardStates...))
 	o.watchable(cmd, func(ctx context.Context, _ []string) error {
 		admin, err := a.admin()
 		if err != nil {
@@ -97,7 +101,7 @@ func newShardListCommand(a *app, use string) *cobra.Command {
 }
 
 func runShardList(ctx context.Context, o *shardListOptions, admin shardLister) error {
-	keep, err := oneOf("state", o.state, "ok", "no_leader", "catching_up", "recovering", "no_answer")
+	keep, err := oneOf("state", o.state, shardStates...)
 	if err != nil {
 		return err
 	}
