@@ -26,8 +26,12 @@ type rollMessage struct {
 	WaitMs       uint32         `cbor:"10,keyasint,omitempty"` // how long the leader waits for the answer
 }
 
-// rollTimeout is how long one request to one coordinator may take; the leader asks again at once.
-const rollTimeout = 10 * time.Second
+const (
+	rollTimeout = 10 * time.Second // for all tries of one request; the leader of the segment asks again
+	rollTry     = 2 * time.Second  // for one: a coordinator that is silent for so long may have been replaced
+	rollTries   = 4
+	rollPause   = 50 * time.Millisecond // before the same is asked again
+)
 
 // requestRoll asks the range's coordinator, wherever it is. One call follows the shard's leadership for a while; the
 // plane repeats the request until it is answered, which is safe, for the request names what it seals.
@@ -42,14 +46,7 @@ func (s *Server) requestRoll(ctx context.Context, r dataplane.RollRequest) (meta
 			to = s.shardLeader(shard)
 		}
 		var answer meta.Assignment
-		switch to {
-		case "":
-			err = base.Errorf(base.CodeNoLeader, "roll segment", "nobody is known to lead shard %s", shard)
-		case s.id.Node:
-			answer, err = s.coordinateRoll(ctx, r)
-		default:
-			answer, err = s.forwardRoll(ctx, to, r)
-		}
+		answer, err = s.tryRoll(ctx, shard, to, r)
 		if err == nil || !elsewhere(err) || try == rollTries-1 {
 			return answer, err
 		}
@@ -65,15 +62,22 @@ func (s *Server) requestRoll(ctx context.Context, r dataplane.RollRequest) (meta
 	return meta.Assignment{}, err
 }
 
-const (
-	rollTries = 4
-	rollPause = 50 * time.Millisecond
-)
+func (s *Server) tryRoll(ctx context.Context, shard base.ShardID, to base.NodeID, r dataplane.RollRequest) (meta.Assignment, error) {
+	ctx, cancel := context.WithTimeout(ctx, rollTry)
+	defer cancel()
+	switch to {
+	case "":
+		return meta.Assignment{}, base.Errorf(base.CodeNoLeader, "roll segment", "nobody is known to lead shard %s", shard)
+	case s.id.Node:
+		return s.coordinateRoll(ctx, r)
+	}
+	return s.forwardRoll(ctx, to, r)
+}
 
 // elsewhere reports whether another node, or the same a moment later, may do what this one refused.
 func elsewhere(err error) bool {
 	switch base.CodeOf(err) {
-	case base.CodeNotLeader, base.CodeNoLeader, base.CodeUnreachable, base.CodeShuttingDown, base.CodeShardNotFound:
+	case base.CodeNotLeader, base.CodeNoLeader, base.CodeUnreachable, base.CodeShuttingDown, base.CodeShardNotFound, base.CodeTimeout:
 		return true
 	}
 	return false
