@@ -198,3 +198,18 @@ func TestAMuteBrokerIsPassedOver(t *testing.T) {
 		}
 	})
 }
+
+// That one broker is not there says less than why another refuses.
+func TestAnAnswerTellsMoreThanAMissingBroker(t *testing.T) {
+	withMeta(t, func(base.NodeID, *mux.Request) (any, error) {
+		return nil, base.Errorf(base.CodeNoLeader, "describe topic", "shard 3 has no leader")
+	}, func(t *testing.T, _ *fakeNet, cl *Client) {
+		cl.brokers.learn([]wire.NodeAddress{{ID: "n8", Address: "gone1:2921"}, {ID: "n9", Address: "gone2:2921"}})
+		for range 10 {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			_, err := cl.Admin().DescribeTopic(ctx, "orders")
+			cancel()
+			require.ErrorIs(t, err, CodeNoLeader)
+		}
+	})
+}
