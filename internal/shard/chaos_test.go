@@ -259,10 +259,14 @@ func TestALostMetaDirectoryIsANewServer(t *testing.T) {
 // TestAnythingMayHappen kills, cuts and heals at random under load. No acknowledged command may be lost, and all
 // replicas must end up the same.
 func TestAnythingMayHappen(t *testing.T) {
-	for seed := range int64(runs(4)) {
+	for seed := range int64(runs(8)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			n := 3 + 2*int(seed%2)
-			inPlant(t, n, 4, func(t *testing.T, p *plant) { p.anything(seed) })
+			// Disks take their time, each its own, so that things happen while others are under way.
+			slow := rand.New(rand.NewSource(seed))
+			synctestPlant(t, n, 4, func(o *Options) {
+				o.FS = vfs.NewFault(o.FS, vfs.Rule{Ops: vfs.OpSyncData, Delay: time.Duration(slow.Intn(30)) * time.Millisecond})
+			}, func(t *testing.T, p *plant) { p.anything(seed) })
 		})
 	}
 }

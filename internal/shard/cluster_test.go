@@ -8,6 +8,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/vfs"
 )
 
 func TestThreeHostsShareTheirShards(t *testing.T) {
@@ -65,6 +66,20 @@ func TestAKilledLeaderIsReplaced(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAKilledLeaderIsReplacedOnSlowDisks: an election is some six syncs, one after the other.
+func TestAKilledLeaderIsReplacedOnSlowDisks(t *testing.T) {
+	synctestPlant(t, 3, 32, func(o *Options) {
+		o.FS = vfs.NewFault(o.FS, vfs.Rule{Ops: vfs.OpSyncData, Delay: 10 * time.Millisecond})
+	}, func(t *testing.T, p *plant) {
+		p.seatAll()
+		p.converge()
+		p.kill("n1", nil)
+		took := p.awaitLeaders(5 * time.Second)
+		t.Logf("32 groups led %s after the kill", took)
+		require.LessOrEqual(t, took, 150*time.Millisecond)
+	})
 }
 
 // TestASilentLeaderIsReplaced: nobody refuses, the machine is just gone.

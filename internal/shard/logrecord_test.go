@@ -148,3 +148,24 @@ func TestTheTailIsWhatTheLogSays(t *testing.T) {
 	expect(500, 501, map[uint64]uint64{500: 4})
 	require.NoError(t, l.close())
 }
+
+// TestAVoteIsOneRecord: a vote of which half is durable would be one for whom the vote before was given to.
+func TestAVoteIsOneRecord(t *testing.T) {
+	fs := vfs.NewMem()
+	l, tail := openTail(t, fs)
+	before := l.wal.Stats().Commits
+	require.NoError(t, tail.SetUint64([]byte(keyVoteTerm), 7))
+	require.Equal(t, before, l.wal.Stats().Commits)
+	require.NoError(t, tail.Set([]byte("LastVoteCand"), []byte("n1")))
+	require.Equal(t, before+1, l.wal.Stats().Commits)
+	require.NoError(t, tail.SetUint64([]byte(keyVoteTerm), 8)) // and the process ends
+	require.NoError(t, l.close())
+	l, tail = openTail(t, fs)
+	term, err := tail.GetUint64([]byte(keyVoteTerm))
+	require.NoError(t, err)
+	require.EqualValues(t, 7, term)
+	vote, err := tail.Get([]byte("LastVoteCand"))
+	require.NoError(t, err)
+	require.Equal(t, "n1", string(vote))
+	require.NoError(t, l.close())
+}

@@ -24,9 +24,10 @@ type logTail struct {
 	first    uint64 // of entries; meaningless when there are none
 	entries  []tailEntry
 	stable   map[string]stableValue
-	reserved uint64 // entries from here on are needed by an older snapshot; 0: none
-	appended int64  // bytes since the janitor was asked last
-	broken   error  // found at replay
+	voteTerm []keyValue // of a vote whose other half is about to come; none or one
+	reserved uint64     // entries from here on are needed by an older snapshot; 0: none
+	appended int64      // bytes since the janitor was asked last
+	broken   error      // found at replay
 }
 
 type tailEntry struct {
@@ -327,9 +328,22 @@ func (t *logTail) DeleteRange(from, to uint64) error {
 // clear what there is.
 func (t *logTail) IsMonotonic() bool { return true }
 
-// Set makes a value durable before it returns: raft answers a vote right after.
+// keyVoteTerm is the first half of a vote. Raft writes the other right behind, and answers after that.
+const keyVoteTerm = "LastVoteTerm"
+
+// Set makes a value durable before it returns: raft answers a vote right after. The halves of a vote become one record.
 func (t *logTail) Set(key, value []byte) error {
-	r := record{kind: recordStable, group: t.id, stable: []keyValue{{key: string(key), value: bytes.Clone(value)}}}
+	one := keyValue{key: string(key), value: bytes.Clone(value)}
+	if one.key == keyVoteTerm {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.voteTerm = append(t.voteTerm[:0], one)
+		return nil
+	}
+	t.mu.Lock()
+	r := record{kind: recordStable, group: t.id, stable: append(t.voteTerm, one)}
+	t.voteTerm = nil
+	t.mu.Unlock()
 	payload := r.encode()
 	err := t.log.persist(func() ticket {
 		t.mu.Lock()
