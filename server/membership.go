@@ -26,7 +26,7 @@ const (
 	rebuildGap   = 50 * time.Millisecond // at most so often: a storm of rumours is one change
 	unmetFor     = 10 * time.Second      // after which a listed node that the gossip has not met counts as dead
 	keepAll      = 32                    // members up to which everybody stays connected with everybody
-	leaveTimeout = 2 * time.Second
+	leaveTimeout = time.Second
 )
 
 // membership is the state of all this.
