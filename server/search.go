@@ -48,8 +48,7 @@ func (s *Server) findTopic(ctx context.Context, op string, id base.TopicID) (bas
 	}
 	shard, ok := s.findHere(id)
 	if !ok {
-		var missing []base.ShardID
-		missing = s.gather(ctx, gatherRequest{Find: id}, func(a gatherAnswer) {
+		missing := s.gather(ctx, gatherRequest{Find: id}, func(a gatherAnswer) {
 			if a.Found != nil {
 				shard, ok = *a.Found, true
 			}
