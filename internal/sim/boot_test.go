@@ -58,3 +58,19 @@ func TestStartWithoutARoot(t *testing.T) {
 		c.Quiet(2 * time.Minute)
 	})
 }
+
+// Nodes find each other again by what they remember, when the configuration names nobody any more.
+func TestRestartWithoutSeeds(t *testing.T) {
+	Run(t, Options{Seed: 1, Expect: 3}, func(t *testing.T, c *Cluster) {
+		c.Start(3)
+		c.Quiet(time.Minute)
+		for _, n := range c.Nodes() {
+			n.Kill()
+			n.Config.JoinSeedNodes, n.Config.BootstrapExpect, n.Config.Bootstrap = nil, 0, nil
+		}
+		for _, n := range c.Nodes() {
+			n.Start()
+		}
+		c.Quiet(time.Minute)
+	})
+}
