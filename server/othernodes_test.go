@@ -42,9 +42,16 @@ func threeMachines(t *testing.T) []*machine {
 	return list
 }
 
-// Any node answers for any other.
-func TestAskAnyNodeAboutAnother(t *testing.T) {
+// What one cluster is enough for; the last leaves a node that hangs.
+func TestAnyNodeAnswersForAnother(t *testing.T) {
 	machines := threeMachines(t)
+	t.Run("nodes", func(t *testing.T) { askAnyNode(t, machines) })
+	t.Run("shards", func(t *testing.T) { handAShardOver(t, machines) })
+	t.Run("one hangs", func(t *testing.T) { collectDoesNotWait(t, machines) })
+}
+
+// Any node answers for any other.
+func askAnyNode(t *testing.T, machines []*machine) {
 	n2 := machines[1].client()
 	ids := []base.NodeID{"n1", "n2", "n3"}
 
@@ -86,8 +93,7 @@ func TestAskAnyNodeAboutAnother(t *testing.T) {
 }
 
 // A shard is described by its leader, and handed over by it, whichever node is asked.
-func TestHandAShardOver(t *testing.T) {
-	machines := threeMachines(t)
+func handAShardOver(t *testing.T, machines []*machine) {
 	one := base.ShardID{Root: 1}
 	leaderOf := func() base.NodeID {
 		d := must[wire.DescribeShardResponse](machines[0].client(), wire.KindDescribeShard, wire.DescribeShardRequest{Shard: one})
@@ -181,8 +187,7 @@ func TestLeaveKeepsAQuorum(t *testing.T) {
 }
 
 // A node that hangs must not hold up the others.
-func TestCollectDoesNotWait(t *testing.T) {
-	machines := threeMachines(t)
+func collectDoesNotWait(t *testing.T, machines []*machine) {
 	machines[2].srv.answers[askStatus] = func(ctx context.Context, _ []byte) ([]byte, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
