@@ -14,7 +14,7 @@ import (
 	"github.com/eastguard/eastguard/internal/config"
 )
 
-// runs is how many seeds are played: EASTGUARD_SIM_RUNS, else 500 with EASTGUARD_SOAK=1, else 50. EASTGUARD_SIM_SEED
+// runs is how many seeds are played: EASTGUARD_SIM_RUNS, else 500 with EASTGUARD_SOAK=1, else usualRuns. EASTGUARD_SIM_SEED
 // plays that one alone.
 func runs(t *testing.T) (first, last uint64) {
 	number := func(name string) uint64 {
@@ -31,7 +31,7 @@ func runs(t *testing.T) (first, last uint64) {
 	case os.Getenv("EASTGUARD_SOAK") != "":
 		return 1, 500
 	}
-	return 1, 50
+	return 1, usualRuns
 }
 
 // Nodes join, leave, crash, return and are cut off from each other, while clients change topics and write records.
@@ -65,7 +65,7 @@ func ordinary(seed uint64) (o Options, s Script) {
 }
 
 // replays is how often each seed of the bugbase is played.
-const replays = 3
+const replays = 2
 
 // What failed once does not fail again.
 func TestBugbase(t *testing.T) {

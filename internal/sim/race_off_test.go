@@ -1,0 +1,6 @@
+//go:build !race
+
+package sim
+
+// usualRuns is how many seeds are played.
+const usualRuns = 50
