@@ -17,11 +17,12 @@ func (s *Server) listShards(ctx context.Context, _ wire.ListShardsRequest) (wire
 	errs := s.askEach(ctx, view, func(ctx context.Context, i int) error {
 		return s.ask(ctx, view.Nodes[i].ID, askShards, nil, &answers[i])
 	})
-	led := make(map[base.ShardID]wire.ShardStatus)
+	led, answered := make(map[base.ShardID]wire.ShardStatus), make(map[base.NodeID]bool)
 	for i, a := range answers {
 		if errs[i] != nil {
 			continue
 		}
+		answered[a.Observer] = true
 		for _, st := range a.Shards {
 			if best, ok := led[st.ID]; st.Leader == a.Observer && (!ok || newer(st, best)) {
 				led[st.ID] = st
@@ -32,6 +33,9 @@ func (s *Server) listShards(ctx context.Context, _ wire.ListShardsRequest) (wire
 		st, ok := led[id]
 		if !ok {
 			st = s.strayStatus(ctx, id)
+			if answered[st.Leader] { // it would have said so
+				st.Leader, st.State = "", "no_leader"
+			}
 			resp.Missing = append(resp.Missing, id)
 		}
 		st.Hosted = s.host.Hosts(id)

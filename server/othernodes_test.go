@@ -220,3 +220,15 @@ func TestReadinessOfANodeThatWaits(t *testing.T) {
 	cancel()
 	require.Error(t, <-ended)
 }
+
+// Who is left of a shard without a quorum knows that it does not lead, whatever was believed before.
+func TestListShardsThatNobodyLeads(t *testing.T) {
+	machines := threeMachines(t)
+	n1 := machines[0].client()
+	together(machines[1:], (*machine).stop)
+	soon(t, "n1 gives up what it led", func() bool {
+		list := must[wire.ListShardsResponse](n1, wire.KindListShards, wire.ListShardsRequest{})
+		return len(list.Missing) == 4 && !slices.ContainsFunc(list.Shards, func(s wire.ShardStatus) bool { return s.Leader == "n1" || s.State != "no_leader" && s.Leader == "" })
+	})
+	require.NotEmpty(t, n1.readiness())
+}
