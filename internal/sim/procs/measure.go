@@ -2,7 +2,9 @@ package procs
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -51,23 +53,50 @@ func (w watcher) leads() (int, error) {
 
 // Busiest is the node that leads most shards.
 func (c *Cluster) Busiest() (*Node, error) {
-	all, closeAll, err := c.watchers(nil)
+	nodes, leads, err := c.leads()
 	if err != nil {
 		return nil, err
 	}
+	busiest := 0
+	for i, n := range leads {
+		if n > leads[busiest] {
+			busiest = i
+		}
+	}
+	return nodes[busiest], nil
+}
+
+// Even waits until all nodes lead as many shards, but for one.
+func (c *Cluster) Even(within time.Duration) error {
+	for deadline := time.Now().Add(within); ; time.Sleep(20 * lookEvery) {
+		_, leads, err := c.leads()
+		if err == nil && slices.Max(leads)-slices.Min(leads) <= 1 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("leaderships are not even within %v: %v (%v)", within, leads, err)
+		}
+	}
+}
+
+// leads is how many shards each running node leads.
+func (c *Cluster) leads() (nodes []*Node, leads []int, err error) {
+	all, closeAll, err := c.watchers(nil)
+	if err != nil {
+		return nil, nil, err
+	}
 	defer closeAll()
-	var busiest *Node
-	most := -1
 	for _, w := range all {
 		n, err := w.leads()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", w.node.Name, err)
+			return nil, nil, fmt.Errorf("%s: %w", w.node.Name, err)
 		}
-		if n > most {
-			busiest, most = w.node, n
-		}
+		nodes, leads = append(nodes, w.node), append(leads, n)
 	}
-	return busiest, nil
+	if len(nodes) == 0 {
+		return nil, nil, errors.New("no node runs")
+	}
+	return nodes, leads, nil
 }
 
 // believes is what a node believes of another's life.
