@@ -69,8 +69,9 @@ func Run(t *testing.T, o Options, test func(t *testing.T, c *Cluster)) {
 		o.Seed = seed
 	}
 	var c *Cluster
+	over := false // it did not panic: a goroutine that stays behind in the bubble is a panic
 	defer func() {
-		if c != nil && (t.Failed() || os.Getenv("EASTGUARD_SIM_TRACES") != "") {
+		if c != nil && (!over || t.Failed() || os.Getenv("EASTGUARD_SIM_TRACES") != "") {
 			c.Trace.keep(t, o.Seed)
 		}
 	}()
@@ -79,6 +80,7 @@ func Run(t *testing.T, o Options, test func(t *testing.T, c *Cluster)) {
 		defer c.end()
 		test(t, c)
 	})
+	over = true
 	if err := history.Check(c.Asked.Ops(), judgeWithin); err != nil {
 		t.Error(err)
 	}
