@@ -205,8 +205,9 @@ func (g *group) lead(ctx context.Context) error {
 	return nil
 }
 
-// closePatience is how long a group waits for proposals that are under way before it stops.
-const closePatience = 2 * time.Second
+// closePatience is how long a group waits for proposals that are under way before it stops: longer than a leader without
+// its followers goes on waiting for them, so that it is raft that answers.
+const closePatience = 3 * leaseTimeout
 
 // close lets go who waits, then detaches the group from the transport, then stops raft: nothing must be left in raft's
 // channels, since nobody would answer it.
