@@ -143,8 +143,10 @@ func (s *spread) shift(from, to int, via []int) {
 const (
 	LeaderSettled  = 10 * time.Second // the other has been the better leader for so long
 	LeaderStart    = 5 * time.Second  // the same, when this node has just started, as all may have
+	LeaderFar      = 4 * time.Second  // the same, when leaders are far from even
 	LeaderPause    = 2 * time.Second  // between two transfers of one node
 	LeaderReturned = 5 * time.Minute  // a shard that came back at once is not given to the same node again before
+	leaderFarFrom  = 4                // shards that others should lead, and half of those led here: far from even
 	leaderAtOnce   = time.Minute      // what comes back later has its own reasons
 	leaderStarting = time.Minute      // for so long a node has just started
 )
@@ -170,39 +172,59 @@ type preference struct {
 	back bool // what was given has come back at once
 }
 
-// Next chooses at most one shard to give away now. started is when this node did; the shards are those led here, in
-// any order.
-func (h *Handovers) Next(now, started time.Time, led []LedShard) (LedShard, bool) {
+// Next chooses what to give away now: usually nothing or one shard, the one that waits longest. Where leaders are far
+// from even, as after the founding of a cluster or the start of a whole one, it is all that others should lead, once
+// nothing has changed for a while: one by one that would take a minute. started is when this node did; the shards are
+// those led here, in any order.
+func (h *Handovers) Next(now, started time.Time, led []LedShard) []LedShard {
+	waiting := h.waiting(now, led)
 	settled := LeaderSettled
-	if now.Sub(started) < leaderStarting {
+	switch {
+	case farFromEven(len(waiting), len(led)) && now.Sub(h.since[waiting[len(waiting)-1].Shard].at) >= LeaderFar:
+		return h.give(now, waiting)
+	case now.Sub(started) < leaderStarting:
 		settled = LeaderStart
 	}
+	if len(waiting) == 0 || now.Sub(h.since[waiting[0].Shard].at) < settled || !h.last.IsZero() && now.Sub(h.last) < LeaderPause {
+		return nil
+	}
+	return h.give(now, waiting[:1])
+}
+
+func farFromEven(waiting, led int) bool { return waiting >= leaderFarFrom && 2*waiting >= led }
+
+// waiting are the shards that may be given to a node that is ready for them, the longest first. What is not ready, or
+// has another preference than before, begins to wait anew.
+func (h *Handovers) waiting(now time.Time, led []LedShard) (waiting []LedShard) {
 	since := make(map[base.ShardID]preference, len(led))
-	best := -1
-	for i, l := range led {
+	for _, l := range led {
 		if l.Preferred == "" || !l.Ready {
-			continue // and the time begins anew
+			continue
 		}
-		h.bounced(now, l)
 		p, known := h.since[l.Shard]
 		if !known || p.node != l.Preferred {
 			p = preference{node: l.Preferred, at: now}
 		}
 		since[l.Shard] = p
-		if now.Sub(p.at) >= settled && !h.bounced(now, l) && (best < 0 || p.at.Before(since[led[best].Shard].at)) {
-			best = i
+		if !h.bounced(now, l) {
+			waiting = append(waiting, l)
 		}
 	}
 	h.since = since
-	if best < 0 || !h.last.IsZero() && now.Sub(h.last) < LeaderPause {
-		return LedShard{}, false
-	}
+	slices.SortStableFunc(waiting, func(a, b LedShard) int { return since[a.Shard].at.Compare(since[b.Shard].at) })
+	return waiting
+}
+
+func (h *Handovers) give(now time.Time, list []LedShard) []LedShard {
 	if h.given == nil {
 		h.given = make(map[base.ShardID]preference)
 	}
-	h.last, h.given[led[best].Shard] = now, preference{node: led[best].Preferred, at: now}
-	delete(h.since, led[best].Shard)
-	return led[best], true
+	h.last = now
+	for _, l := range list {
+		h.given[l.Shard] = preference{node: l.Preferred, at: now}
+		delete(h.since, l.Shard)
+	}
+	return list
 }
 
 // bounced reports whether the preferred node had the shard and gave it back at once, not long ago: it sees things

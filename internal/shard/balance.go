@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -13,10 +14,10 @@ import (
 
 const (
 	balanceEvery  = time.Second // between two looks at who should lead
-	balanceAtOnce = 4           // transfers side by side when somebody asks for balance
+	balanceAtOnce = 4           // transfers side by side, when there are many
 )
 
-// balancer gives leaderships to the nodes that should have them, slowly and one at a time.
+// balancer gives leaderships to the nodes that should have them: slowly and one at a time, unless far too many are here.
 type balancer struct {
 	host    *Host
 	started time.Time
@@ -75,25 +76,52 @@ func (b *balancer) run(ctx context.Context) {
 		if b.host.stewards.leaving.Load() {
 			continue
 		}
-		next, ok := b.memory.Next(time.Now(), b.started, b.host.misplacedLeaders())
-		if !ok {
+		b.give(ctx, b.memory.Next(time.Now(), b.started, b.host.ledHere()))
+	}
+}
+
+// give makes the moves, a few side by side. The first that fails is the last that begins: who should lead is then looked
+// at anew.
+func (b *balancer) give(ctx context.Context, list []planner.LedShard) {
+	var failed atomic.Bool
+	errs := make([]error, len(list))
+	limit := make(chan struct{}, balanceAtOnce)
+	var running sync.WaitGroup
+	for i, next := range list {
+		limit <- struct{}{}
+		if failed.Load() || b.host.stewards.leaving.Load() || ctx.Err() != nil {
+			<-limit
+			errs[i] = context.Canceled
 			continue
 		}
-		move, err := b.host.Transfer(ctx, next.Shard, next.Preferred)
-		if err != nil {
+		running.Go(func() {
+			defer func() { <-limit }()
+			if errs[i] = b.move(ctx, next); errs[i] != nil {
+				failed.Store(true)
+			}
+		})
+	}
+	running.Wait()
+	for i, next := range list {
+		if errs[i] != nil {
 			b.memory.Failed(next.Shard)
-		}
-		switch {
-		case err == nil:
-			b.host.o.Logger.Info("shard leadership moved", "shard", next.Shard.String(), "to", next.Preferred, "leaderless", move.Leaderless)
-		case !errors.Is(err, base.CodeNotLeader) && !errors.Is(err, base.CodeNoLeader):
-			b.host.o.Logger.Warn("shard leadership not moved", "shard", next.Shard.String(), "to", next.Preferred, "error", err)
 		}
 	}
 }
 
-// misplacedLeaders are the groups led here that another node should lead.
-func (h *Host) misplacedLeaders() []planner.LedShard {
+func (b *balancer) move(ctx context.Context, next planner.LedShard) error {
+	move, err := b.host.Transfer(ctx, next.Shard, next.Preferred)
+	switch {
+	case err == nil:
+		b.host.o.Logger.Info("shard leadership moved", "shard", next.Shard.String(), "to", next.Preferred, "leaderless", move.Leaderless)
+	case !errors.Is(err, base.CodeNotLeader) && !errors.Is(err, base.CodeNoLeader):
+		b.host.o.Logger.Warn("shard leadership not moved", "shard", next.Shard.String(), "to", next.Preferred, "error", err)
+	}
+	return err
+}
+
+// ledHere are the groups that this node leads among others, and who should lead them instead.
+func (h *Host) ledHere() []planner.LedShard {
 	var list []planner.LedShard
 	var preferred map[base.ShardID]base.NodeID
 	now := time.Now()
@@ -106,12 +134,12 @@ func (h *Host) misplacedLeaders() []planner.LedShard {
 			preferred = h.stewards.leaders.preferred("")
 		}
 		to := preferred[g.id]
-		if to == "" || to == h.o.Node {
-			continue
+		if to == h.o.Node {
+			to = ""
 		}
 		led := planner.LedShard{Shard: g.id, Preferred: to}
 		for _, m := range g.members(term) {
-			if m.node == to && m.voter {
+			if to != "" && m.node == to && m.voter {
 				led.Ready = m.follows(now) && m.match > 0
 			}
 		}
@@ -122,7 +150,7 @@ func (h *Host) misplacedLeaders() []planner.LedShard {
 
 // Balance gives every leadership of this node that another should have to it, now. With dryRun it only says which.
 func (h *Host) Balance(ctx context.Context, dryRun bool) ([]Move, error) {
-	misplaced := h.misplacedLeaders()
+	misplaced := slices.DeleteFunc(h.ledHere(), func(l planner.LedShard) bool { return l.Preferred == "" })
 	moves := make([]Move, len(misplaced))
 	limit := make(chan struct{}, balanceAtOnce)
 	var running sync.WaitGroup

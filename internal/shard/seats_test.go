@@ -43,6 +43,18 @@ func TestAClusterGrowsInPlace(t *testing.T) {
 	})
 }
 
+// Whoever founded a cluster leads everything at first.
+func TestLeadersOfAFoundedClusterAreEvenSoon(t *testing.T) {
+	inTown(t, 3, 32, func(t *testing.T, p *plant, r *registry) {
+		r.join("n2")
+		r.join("n3")
+		r.await(20*time.Second, "three voters for every shard", r.right)
+		took := r.await(time.Minute, "leaders are even", r.even)
+		t.Logf("even %s after the seats: %v", took, r.led())
+		require.LessOrEqual(t, took, planner.LeaderFar+2*balanceEvery)
+	})
+}
+
 // A dead node keeps its seats until the root puts it out; then they move, and it gets others when it is back.
 func TestSeatsOfANodeThatIsOutMove(t *testing.T) {
 	inTown(t, 4, 8, func(t *testing.T, p *plant, r *registry) {
