@@ -45,7 +45,7 @@ func (e *exitError) Unwrap() error { return e.err }
 // run executes the command line and returns the exit code.
 func (a *app) run() int {
 	root := a.rootCommand()
-	root.SetArgs(a.args)
+	root.SetArgs(append([]string{}, a.args...)) // never nil, which cobra takes for those of the process
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	err := root.Execute()

@@ -37,6 +37,12 @@ type fakeBroker struct {
 	closed bool
 }
 
+// open makes the channels, inside the bubble. What a timer will send comes after it.
+func (b *fakeBroker) open() *fakeBroker {
+	b.fatal, b.stopped, b.retired = make(chan error, 1), make(chan error, 1), make(chan struct{}, 1)
+	return b
+}
+
 func (b *fakeBroker) Start(ctx context.Context) error {
 	select {
 	case <-time.After(b.startTime):
@@ -74,9 +80,6 @@ func runApp(t *testing.T, b *fakeBroker, signals map[time.Duration]os.Signal, ar
 	ch := make(chan os.Signal, len(signals))
 	for at, sig := range signals {
 		time.AfterFunc(at, func() { ch <- sig })
-	}
-	if b != nil {
-		b.fatal, b.stopped, b.retired = make(chan error, 1), make(chan error, 1), make(chan struct{}, 1)
 	}
 	a := &app{
 		args: args, stdout: &stdout, stderr: &stderr, signals: ch,
@@ -156,6 +159,7 @@ func TestLifeOfTheProcess(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				tc.broker.open()
 				if tc.fatal > 0 {
 					time.AfterFunc(tc.fatal, func() { tc.broker.fatal <- errors.New("fsync: input/output error") })
 				}
@@ -185,7 +189,7 @@ func TestLifeOfTheProcess(t *testing.T) {
 
 func TestJSONLogs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		got := runApp(t, &fakeBroker{}, map[time.Duration]os.Signal{time.Second: syscall.SIGTERM}, "--log-format", "json", "--host", "127.0.0.1")
+		got := runApp(t, new(fakeBroker).open(), map[time.Duration]os.Signal{time.Second: syscall.SIGTERM}, "--log-format", "json", "--host", "127.0.0.1")
 		require.Zero(t, got.code)
 		for line := range strings.Lines(got.stderr) {
 			var m map[string]any
