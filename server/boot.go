@@ -196,6 +196,7 @@ func (s *Server) handOver() error {
 	if err := agent.Update(func(self *gossip.Self) { self.State = gossip.Leaving }); err != nil {
 		s.deps.Logger.Debug("leaving not announced", "error", err)
 	}
+	s.plane.Leave()
 	ctx, cancel := context.WithTimeout(context.Background(), handOverWithin)
 	defer cancel()
 	if err := s.host.HandOver(ctx); err != nil {

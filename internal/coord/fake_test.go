@@ -51,6 +51,7 @@ type fakeNode struct {
 	fail     error
 	slow     time.Duration
 	refuse   map[base.SegmentID]bool
+	leaving  bool                    // takes nothing new
 	lost     map[base.SegmentID]bool // segments for which nobody is found who knows the range's state
 	replica  base.Replica
 	stock    []meta.Held
@@ -216,6 +217,10 @@ func (n *fakeNode) assign(a meta.Assignment) meta.Confirmation {
 	}
 	if end, ok := n.previous[a.Segment]; ok && a.State == base.StateActive {
 		c.Status, c.Empty = meta.StatusFenced, end == a.Base
+		return c
+	}
+	if _, ok := n.held[a.Segment]; n.leaving && !ok && a.State == base.StateActive {
+		c.Status, c.Empty = meta.StatusFenced, true
 		return c
 	}
 	if old, ok := n.held[a.Segment]; !ok || old.Version <= a.Version {

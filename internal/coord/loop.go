@@ -100,10 +100,10 @@ func (l *loop) lookAgain(t time.Time) {
 
 // observe takes in what came. The committed state is read once for all of it.
 func (l *loop) observe(in letters, now time.Time) {
+	l.expect(in)
 	for _, t := range in.told {
 		l.onTold(t, now)
 	}
-	l.expect(in)
 	for _, f := range in.fenced {
 		l.recover.answered(f)
 	}
@@ -293,6 +293,7 @@ func (l *loop) commit(cmd meta.Command, now time.Time) {
 		}
 		l.answer(seg, l.rolled(cmd.RollSegments[i], result.Rolls[i]))
 		l.recover.done(seg)
+		delete(l.unopened, seg)
 	}
 }
 

@@ -47,6 +47,16 @@ func (l *loop) expect(in letters) {
 	}
 }
 
+// awaited reports whether somebody waits for a topic to open.
+func (l *loop) awaited(topic base.TopicID) bool {
+	for o := range l.openings {
+		if o.topic == topic {
+			return true
+		}
+	}
+	return false
+}
+
 // settleOpenings answers those whose topics are open by now. What has been applied before they asked is filed by then,
 // for both go through the same inbox.
 func (l *loop) settleOpenings() {

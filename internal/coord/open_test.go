@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/topology"
 )
 
 func TestAwaitOpen(t *testing.T) {
@@ -28,6 +29,28 @@ func TestAwaitOpen(t *testing.T) {
 		start = time.Now()
 		require.NoError(t, w.coord.AwaitOpen(t.Context(), base.RootShard, topic.ID))
 		require.Zero(t, time.Since(start))
+	})
+}
+
+// A topic that was placed on a node that is about to stop opens elsewhere, and whoever waits for it does not wait long.
+func TestAwaitOpenOfATopicOnALeavingNode(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		n2 := w.join("n2")
+		n2.mu.Lock()
+		n2.slow = 50 * time.Millisecond // so that the wait begins before the answer
+		n2.leaving = true
+		n2.mu.Unlock()
+		topic := w.ledBy(t, "n2", "orders")
+		w.mu.Lock()
+		w.view = topology.Reduce(w.view, topology.Event{Seen: &topology.Seen{ID: "n2", Disk: n2.replica.Disk, Boot: 1, Admitted: true, Leaving: true}})
+		w.mu.Unlock()
+		start := time.Now()
+		require.NoError(t, w.coord.AwaitOpen(t.Context(), base.RootShard, topic.ID))
+		require.Less(t, time.Since(start), time.Second)
+		seg := w.topic(topic.Name).Ranges[0].Active()
+		require.Equal(t, w.self, seg.Leader())
+		_, held := w.holds(seg.ID)
+		require.True(t, held)
 	})
 }
 

@@ -292,6 +292,10 @@ func (l *loop) onConfirmation(b *outbox, p *pile, c *meta.Confirmation, asg *met
 			return
 		}
 		delete(p.flying.segments, c.Segment)
+		if c.Status == meta.StatusFenced && l.awaited(c.Ref.Topic) {
+			l.recover.found(asg, false, now) // and it is open when its successor is
+			return
+		}
 		delete(l.unopened, c.Segment)
 		if c.Status == meta.StatusFenced {
 			l.recover.found(asg, c.Empty, now)

@@ -17,7 +17,7 @@ const (
 	unassigned  phase = iota + 1 // nothing is known of the range: appends wait for an assignment, briefly
 	opening                      // the active segment is being made durable: appends wait
 	leading                      // appends are taken, or wait while the leader drains or is frozen
-	interrupted                  // the active segment was led in an earlier boot and is never resumed: appends wait for its seal
+	interrupted                  // the active segment was led in an earlier boot, or comes too late, and is never led: appends wait for its seal
 	elsewhere                    // another node leads
 	ended                        // the range has no active segment
 	gone                         // removed from the plane: topic deleted, or nothing was ever heard of the range

@@ -90,7 +90,7 @@ func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 	switch {
 	case asg.Leader().Node != a.plane.o.Node || asg.Leader().Disk != a.plane.o.Disk:
 		a.follow()
-	case a.fromEarlierBoot(asg.Segment):
+	case a.fromEarlierBoot(asg.Segment), a.tooLate(asg.Segment):
 		a.interrupt(now)
 	default:
 		a.openSegment()
@@ -142,6 +142,15 @@ func (a *actor) requeue(tail []*batch) {
 func (a *actor) fromEarlierBoot(seg base.SegmentID) bool {
 	info, ok := a.plane.log.Info(seg)
 	return ok && info.Boot < a.plane.o.Boot
+}
+
+// tooLate reports whether the segment comes to a node that is about to stop, and was not opened yet: it is not begun.
+func (a *actor) tooLate(seg base.SegmentID) bool {
+	if !a.plane.leaving.Load() {
+		return false
+	}
+	_, opened := a.plane.log.Info(seg)
+	return !opened
 }
 
 func (a *actor) interrupt(now time.Time) {

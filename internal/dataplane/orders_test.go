@@ -90,6 +90,23 @@ func TestRestartedLeaderDoesNotResume(t *testing.T) {
 	})
 }
 
+// A node that is about to stop goes on with what it leads, and takes nothing new.
+func TestALeavingNodeOpensNothing(t *testing.T) {
+	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
+		r.plane.Leave()
+		require.NoError(t, (<-r.append(plain(1), 0)).err)
+		require.Equal(t, meta.StatusHeld, r.assign(assignment(1, 1, 0, 0, roomy)).Status)
+
+		c := r.assign(assignment(2, 2, 1, 1, roomy))
+		require.Equal(t, meta.StatusFenced, c.Status)
+		require.True(t, c.Empty)
+		answers, err := r.plane.Fence(t.Context(), []meta.FenceRequest{{Ref: testRef, Epoch: 2, Segment: 2, Base: 1}})
+		require.NoError(t, err)
+		require.True(t, answers[0].Unlisted)
+		require.EqualValues(t, 1, answers[0].End)
+	})
+}
+
 func TestAssignmentsAreIdempotentAndVersioned(t *testing.T) {
 	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
 		again := assignment(1, 1, 0, 0, roomy)

@@ -143,6 +143,7 @@ type Plane struct {
 	landed   chan struct{} // capacity 1: inFlight fell to zero while closing
 	leads    atomic.Int64  // actors that lead
 	closing  atomic.Bool
+	leaving  atomic.Bool // the node is about to stop, and opens nothing new
 	closed   sync.Once
 	fatal    sync.Once
 
@@ -183,6 +184,10 @@ func (p *Plane) Start(context.Context) error {
 	p.tasks.Go(p.watchdog)
 	return nil
 }
+
+// Leave says that the node is about to stop: it goes on with what it leads and opens nothing new. A segment that is
+// assigned to it still is confirmed as one that it will not lead, so that the range goes on at another node at once.
+func (p *Plane) Leave() { p.leaving.Store(true) }
 
 // Close answers what waits, finishes what is on its way to the disk, and returns when no callback is left to come.
 // It may be called twice; both calls return when it is done.

@@ -28,7 +28,7 @@ func (m *Member) Events() []topology.Event {
 	return []topology.Event{
 		{Seen: &topology.Seen{
 			ID: m.Node, Disk: m.Disk, Boot: m.Boot, Rename: m.Rename, Instance: m.Instance, Address: m.Client, Rack: m.Rack,
-			Labels: m.Labels, Version: m.Version, Admitted: m.State != Starting,
+			Labels: m.Labels, Version: m.Version, Admitted: m.State != Starting, Leaving: m.State == Leaving,
 		}},
 		{Moved: &topology.Moved{ID: m.Node, Boot: m.Boot, Rename: m.Rename, Liveness: m.Liveness}},
 	}

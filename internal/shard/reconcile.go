@@ -255,17 +255,17 @@ func (s *surroundings) count(in planner.SeatInput, step planner.SeatStep) {
 	}
 }
 
-// canVote reports whether a node is alive and admitted. One that is draining is still on the ring, and a shard needs its
-// voters.
+// canVote reports whether a node is alive, admitted and stays. One that is draining is still on the ring, and a shard needs
+// its voters.
 func canVote(view topology.View, id base.NodeID) bool {
 	n, ok := view.Node(id)
-	return ok && n.Liveness == topology.Alive && n.Standing != topology.Out && n.Admitted
+	return ok && n.Liveness == topology.Alive && n.Standing != topology.Out && n.Admitted && !n.Leaving
 }
 
-// canLead reports whether a node is alive, admitted and normal.
+// canLead reports whether a node is alive, admitted and normal, and stays.
 func canLead(view topology.View, id base.NodeID) bool {
 	n, ok := view.Node(id)
-	return ok && n.Liveness == topology.Alive && n.Standing == topology.Normal && n.Admitted
+	return ok && n.Liveness == topology.Alive && n.Standing == topology.Normal && n.Admitted && !n.Leaving
 }
 
 func (r *reconciler) input(g *group, term uint64, table *surroundings) (planner.SeatInput, []member) {

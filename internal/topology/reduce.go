@@ -28,6 +28,7 @@ type Seen struct {
 	Labels   map[string]string
 	Version  string
 	Admitted bool
+	Leaving  bool // it is stopping gracefully
 }
 
 // Listed is a node as the root shard's table has it. Of one that the failure detector knows as well, only the standing
@@ -125,7 +126,7 @@ func (v View) Equal(o View) bool {
 func (v View) seen(s *Seen) View {
 	next := Node{
 		ID: s.ID, Disk: s.Disk, Boot: s.Boot, Rename: s.Rename, Instance: s.Instance, Address: s.Address, Rack: s.Rack,
-		Labels: maps.Clone(s.Labels), Version: s.Version, Liveness: Alive, Admitted: s.Admitted,
+		Labels: maps.Clone(s.Labels), Version: s.Version, Liveness: Alive, Admitted: s.Admitted, Leaving: s.Leaving,
 	}
 	i, known := v.search(s.ID)
 	if !known {
@@ -170,7 +171,7 @@ func (v View) listed(l *Listed) View {
 // same compares what a node says of itself.
 func (n *Node) same(o *Node) bool {
 	return n.Disk == o.Disk && n.Instance == o.Instance && n.Address == o.Address && n.Rack == o.Rack &&
-		n.Version == o.Version && n.Admitted == o.Admitted && maps.Equal(n.Labels, o.Labels)
+		n.Version == o.Version && n.Admitted == o.Admitted && n.Leaving == o.Leaving && maps.Equal(n.Labels, o.Labels)
 }
 
 func (n *Node) move(m *Moved) bool {

@@ -78,6 +78,7 @@ type Node struct {
 	Liveness   Liveness
 	Standing   Standing
 	Admitted   bool // the root has accepted this start
+	Leaving    bool // it is stopping gracefully, and says so
 	Slow       bool // named by leaders as late, for a while
 	Full       bool // refuses produce requests to keep its reserve
 	DiskFree   int64
@@ -93,6 +94,8 @@ func (n *Node) Unfit() string {
 	switch {
 	case n.Liveness != Alive:
 		return n.Liveness.String()
+	case n.Leaving:
+		return "leaving"
 	case n.Standing != Normal:
 		return n.Standing.String()
 	case !n.Admitted:
