@@ -57,6 +57,7 @@ const (
 	watchMembers   = 5 * time.Second        // how often new nodes are looked for
 	watchLimit     = 10_000                 // events in memory, beside one answer of each node
 	watchPage      = 1000                   // events of an answer
+	maxPlaces      = 1024                   // nodes that are not listed and whose place is kept
 )
 
 // Watch follows the journals of all nodes, and their states if asked for, until the loop is left or ctx ends: no
@@ -71,7 +72,7 @@ func (c *Client) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[WatchEv
 		ctx, cancel := context.WithCancel(ctx)
 		w := &watch{
 			c: c, opts: opts, answers: make(chan watchAnswer), members: make(chan []NodeStatus), kick: make(chan struct{}, 1),
-			merge: newWatchMerge(), pulls: make(map[NodeID]*pull), absent: make(map[NodeID]bool),
+			merge: newWatchMerge(), pulls: make(map[NodeID]*pull), places: make(map[NodeID]place), absent: make(map[NodeID]bool),
 		}
 		defer w.running.Wait()
 		defer cancel()
@@ -99,8 +100,9 @@ type watch struct {
 
 	merge  *watchMerge
 	pulls  map[NodeID]*pull
-	absent map[NodeID]bool // told of as dead
-	open   int             // pulls of a watch with Once that are not at their end
+	places map[NodeID]place // of those that were followed and are not listed now; bounded
+	absent map[NodeID]bool  // told of as dead
+	open   int              // pulls of a watch with Once that are not at their end
 }
 
 // begin finds the nodes and starts to ask them.
@@ -172,13 +174,15 @@ func (w *watch) drain(yield func(WatchEvent, error) bool) (wait time.Duration, g
 }
 
 func (w *watch) take(a watchAnswer) {
-	if w.pulls[a.node] == nil {
+	p := a.by
+	if w.pulls[p.node] != p {
 		return // the node was dropped meanwhile
 	}
-	w.merge.add(a.node, a.events, a.until, time.Now())
+	p.taken = a.place
+	w.merge.add(p.node, a.events, a.until, time.Now())
 	if a.end {
 		w.open--
-		w.merge.drop(a.node)
+		w.merge.drop(p.node)
 	}
 }
 
@@ -203,12 +207,22 @@ func (w *watch) follow(ctx context.Context, nodes []NodeStatus) error {
 	}
 	for id, p := range w.pulls {
 		if !listed[id] && !w.opts.Once {
-			p.cancel()
-			delete(w.pulls, id)
-			w.merge.drop(id)
+			w.dismiss(id, p)
 		}
 	}
 	return nil
+}
+
+// dismiss stops asking a node that is not listed any more. Where its journal was left is kept: a list may lack a node that
+// is there all the same, and what was told is not to come again.
+func (w *watch) dismiss(id NodeID, p *pull) {
+	p.cancel()
+	delete(w.pulls, id)
+	w.merge.drop(id)
+	if len(w.places) >= maxPlaces {
+		clear(w.places)
+	}
+	w.places[id] = p.taken
 }
 
 // missing tells of a node that is dead, once.
@@ -226,7 +240,9 @@ func (w *watch) missing(n NodeStatus) {
 
 func (w *watch) pull(ctx context.Context, id NodeID) error {
 	ctx, cancel := context.WithCancel(ctx)
-	p := &pull{w: w, node: id, cancel: cancel}
+	at := w.places[id]
+	delete(w.places, id)
+	p := &pull{w: w, node: id, cancel: cancel, place: at, taken: at}
 	w.pulls[id] = p
 	w.merge.expect(id)
 	w.open++
@@ -284,14 +300,19 @@ type pull struct {
 	node   NodeID
 	cancel context.CancelFunc
 
-	boot, from, seen uint64 // how far it is: Boot, Next and StateVersion of the last answer
-	lost             bool   // the last try failed, and that was told
-	failures         int
+	place          // how far the asking is
+	taken    place // how far the watch is; the watch's own
+	lost     bool  // the last try failed, and that was told
+	failures int
 }
+
+// place is how far a node was read: Boot, Next and StateVersion of its last answer.
+type place struct{ boot, from, seen uint64 }
 
 // watchAnswer is what one try brought.
 type watchAnswer struct {
-	node   NodeID
+	by     *pull
+	place  place // after it
 	events []WatchEvent
 	until  time.Time // nothing older will come; zero = unknown
 	end    bool
@@ -303,13 +324,14 @@ func (p *pull) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		a := watchAnswer{node: p.node}
+		a := watchAnswer{by: p}
 		if err != nil {
 			a.events, a.end = p.failed(err), p.w.opts.Once
 			a.until = time.Now() // it must not hold up the others
 		} else {
 			a.events, a.until, a.end = p.told(resp)
 		}
+		a.place = p.place
 		select {
 		case p.w.answers <- a:
 		case <-ctx.Done():
@@ -379,12 +401,11 @@ func (p *pull) told(resp wire.WatchNodeResponse) (events []WatchEvent, until tim
 	if resp.State != nil && p.w.opts.States {
 		events = append(events, WatchEvent{Node: p.node, Boot: resp.Boot, Time: observed, State: resp.State})
 	}
-	more := len(resp.Events) >= watchPage
 	until = observed
-	if more {
+	if resp.More {
 		until = time.UnixMilli(resp.Events[len(resp.Events)-1].TimeMs)
 	}
 	p.lost, p.failures = false, 0
-	p.boot, p.from, p.seen = resp.Boot, resp.Next, resp.StateVersion
-	return events, until, p.w.opts.Once && !more
+	p.place = place{boot: resp.Boot, from: resp.Next, seen: resp.StateVersion}
+	return events, until, p.w.opts.Once && !resp.More
 }

@@ -37,6 +37,7 @@ type journalNode struct {
 	kept   int     // how many of the last are kept; 0 = all
 	grown  chan struct{}
 	mute   bool
+	page   int // events of an answer at most; 0 = as many as are asked for
 }
 
 func newJournals(t *testing.T, nodes ...NodeID) *journals {
@@ -154,9 +155,13 @@ func (n *journalNode) answer(req wire.WatchNodeRequest) wire.WatchNodeResponse {
 			resp.Lost, from = oldest-from, oldest
 		}
 	}
-	end := min(uint64(len(n.events)), from+uint64(req.MaxEvent)-1)
+	page := req.MaxEvent
+	if n.page > 0 {
+		page = min(page, n.page)
+	}
+	end := min(uint64(len(n.events)), from+uint64(page)-1)
 	resp.Events = n.events[from-1 : end]
-	resp.Next = end + 1
+	resp.Next, resp.More = end+1, end < uint64(len(n.events))
 	return resp
 }
 
@@ -328,6 +333,41 @@ func TestWatchOnce(t *testing.T) {
 		w, stop = all.watch(cl, WatchOptions{Nodes: []NodeID{"n9"}})
 		<-w.done
 		require.ErrorIs(t, w.err, CodeNodeNotFound)
+		stop()
+	})
+}
+
+// A node may put less into an answer than it was asked for: long events fill it early.
+func TestWatchOnceReadsShortAnswersToTheEnd(t *testing.T) {
+	inVirtualTime(t, []NodeID{"n1"}, func(t *testing.T, all *journals, cl *Client) {
+		all.nodes["n1"].page = 3
+		all.say("n1", "a", "b", "c", "d", "e", "f", "g")
+		w, stop := all.watch(cl, WatchOptions{Once: true})
+		<-w.done
+		require.NoError(t, w.err)
+		require.Equal(t, []string{"n1#1 a", "n1#2 b", "n1#3 c", "n1#4 d", "n1#5 e", "n1#6 f", "n1#7 g"}, w.seen())
+		stop()
+	})
+}
+
+// A list may lack a node for a while, as from a broker that has only just started: what was told does not come again.
+func TestWatchDoesNotRepeatAfterAShortList(t *testing.T) {
+	inVirtualTime(t, []NodeID{"n1", "n2"}, func(t *testing.T, all *journals, cl *Client) {
+		w, stop := all.watch(cl, WatchOptions{States: true})
+		all.say("n2", "a")
+		time.Sleep(time.Second)
+		require.ElementsMatch(t, []string{"n1 is alive", "n2 is alive", "n2#1 a"}, w.seen())
+		all.mu.Lock()
+		n2 := all.nodes["n2"]
+		delete(all.nodes, "n2")
+		all.mu.Unlock()
+		time.Sleep(3 * watchMembers)
+		all.mu.Lock()
+		all.nodes["n2"] = n2
+		all.mu.Unlock()
+		all.say("n2", "b")
+		time.Sleep(3 * watchMembers)
+		require.Equal(t, []string{"n2#2 b"}, w.seen())
 		stop()
 	})
 }

@@ -300,6 +300,7 @@ func (p *poll) compose(now time.Time) (resp wire.WatchNodeResponse, more bool) {
 		resp.Events = append(resp.Events, we)
 	}
 	more = len(resp.Events) > 0 && resp.Next < src.journal.End()
+	resp.More = more
 	version, state := p.w.current.get(now, src.state)
 	resp.StateVersion = version
 	if version != p.req.Seen {

@@ -184,12 +184,33 @@ func TestWatchReadsABacklog(t *testing.T) {
 		require.Len(t, p.Events, maxWatchEvents)
 		for seen := len(p.Events); seen < 2500; seen += len(p.Events) {
 			require.EqualValues(t, seen+1, p.Next)
+			require.True(t, p.More)
 			q := p.next(30 * time.Second)
 			q.MaxEvent = 700
 			p = <-w.poll(t.Context(), q)
 			require.EqualValues(t, seen+1, p.Events[0].Seq)
 		}
+		require.False(t, p.More)
 		require.LessOrEqual(t, time.Since(start), watchPace, "only the last page keeps the pace")
+	})
+}
+
+// Long events fill an answer before there are as many as were asked for, and it says that there are more.
+func TestWatchSaysThatLongEventsDidNotFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWatched(0)
+		long := strings.Repeat("x", maxWatchBytes/4)
+		for range 10 {
+			w.source.journal.Append(telemetry.Event{Type: "E", Before: long})
+		}
+		p := <-w.poll(t.Context(), wire.WatchNodeRequest{})
+		require.Less(t, len(p.Events), 10)
+		require.True(t, p.More)
+		for seen := len(p.Events); p.More; seen += len(p.Events) {
+			p = <-w.poll(t.Context(), p.next(0))
+			require.EqualValues(t, seen+1, p.Events[0].Seq)
+		}
+		require.EqualValues(t, 10, p.Events[len(p.Events)-1].Seq)
 	})
 }
 

@@ -23,6 +23,7 @@ type WatchNodeResponse struct {
 	StateVersion uint64         `cbor:"7,keyasint,omitempty"`
 	State        *WatchedState  `cbor:"8,keyasint,omitempty"` // when it differs from Seen
 	Cluster      base.ClusterID `cbor:"9,keyasint,omitempty"`
+	More         bool           `cbor:"10,keyasint,omitempty"` // the next is worth asking for at once: what was there did not fit
 }
 
 // WatchedState is what a node sees and leads, without what only counts up.
