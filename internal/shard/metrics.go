@@ -17,11 +17,14 @@ func newMetrics(r *telemetry.Registry) metrics {
 	if r == nil {
 		r = telemetry.NewRegistry()
 	}
-	const proposals = "Commands proposed to shards led here: committed, refused before they entered the log, or with an outcome that is not known."
+	proposals := func(result string) *telemetry.Counter {
+		return r.Counter("eastguard_shard_proposals_total",
+			"Commands proposed to shards led here: committed, refused before they entered the log, or with an outcome that is not known.", "result", result)
+	}
 	return metrics{
-		applied: r.Counter("eastguard_shard_proposals_total", proposals, "result", "committed"),
-		refused: r.Counter("eastguard_shard_proposals_total", proposals, "result", "refused"),
-		unknown: r.Counter("eastguard_shard_proposals_total", proposals, "result", "unknown"),
+		applied: proposals("committed"),
+		refused: proposals("refused"),
+		unknown: proposals("unknown"),
 		took:    r.Histogram("eastguard_shard_propose_seconds", "From the proposal of a command to its being applied here."),
 	}
 }
