@@ -148,13 +148,25 @@ func (a *asking) first(b *broker) {
 }
 
 // refusal is an answer that no other broker would change. A retry is recognised by its request id where the change is
-// decided; a topic that is not found never got that far, and an earlier try may be why.
+// decided; one that was refused before that says nothing about an earlier try, which may even be why.
 func (a *asking) refusal(err error) *base.Error {
 	e := about(a.op, err)
-	if a.sent && e.Code == base.CodeTopicNotFound {
+	if a.sent && undecided(a.kind, e.Code) {
 		e.Outcome = base.Unknown
 	}
 	return e
+}
+
+// undecided reports whether a request may have been refused with this code by what a broker saw on the way, which can be
+// otherwise at another time: its view of the nodes, or that there is no such topic.
+func undecided(k wire.Kind, code base.Code) bool {
+	switch code {
+	case base.CodeTopicNotFound, base.CodeNodeNotFound, base.CodeNotEnoughNodes:
+		return true
+	case base.CodePreconditionFailed:
+		return k == wire.KindChangeNode
+	}
+	return false
 }
 
 // try asks one broker. It may take half of what is left of the deadline, so that one that does not answer at all

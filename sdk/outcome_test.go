@@ -105,6 +105,24 @@ func TestARetriedChangeThatFindsNothingIsUnknown(t *testing.T) {
 	require.Equal(t, OutcomeNotApplied, OutcomeOf(a.refusal(base.Errorf(base.CodeInvalidArgument, "", "no"))), "state machines know their request ids")
 }
 
+// What a broker sees of the nodes decides about a retry before its request id is looked at.
+func TestARetriedChangeThatTheNodesRefuseIsUnknown(t *testing.T) {
+	for kind, codes := range map[wire.Kind][]base.Code{
+		wire.KindCreateTopic: {base.CodeNotEnoughNodes},
+		wire.KindChangeNode:  {base.CodePreconditionFailed, base.CodeNodeNotFound}, // it has left already: by the first try
+	} {
+		for _, code := range codes {
+			a := asking{kind: kind, op: kindName(kind)}
+			err := base.Errorf(code, "", "no")
+			require.Equal(t, OutcomeNotApplied, OutcomeOf(a.refusal(err)), "%s, %s, the first try", kind, code)
+			a.sent = true
+			require.Equal(t, OutcomeUnknown, OutcomeOf(a.refusal(err)), "%s, %s", kind, code)
+		}
+	}
+	a := asking{kind: wire.KindAlterTopic, op: "alter topic", sent: true}
+	require.Equal(t, OutcomeNotApplied, OutcomeOf(a.refusal(base.Errorf(base.CodePreconditionFailed, "", "no"))))
+}
+
 // A table made from an older route, or for a topic that is gone, must not take the place of what is there.
 func TestATableIsNotReplacedByAnOlderOne(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
