@@ -72,6 +72,40 @@ func TestANodeThatMovedIsLookedUpAgain(t *testing.T) {
 	})
 }
 
+// A node that another one does not reach is not asked for until the deadline, and who is not reached has a name.
+func TestANodeThatOthersDoNotReach(t *testing.T) {
+	withMeta(t, func(node base.NodeID, r *mux.Request) (any, error) {
+		if r.Kind == wire.KindDescribeNode {
+			return nil, base.Errorf(base.CodeUnreachable, "describe node", "node n3 is dead and cannot be asked")
+		}
+		return wire.PingResponse{Node: node}, nil
+	}, func(t *testing.T, _ *fakeNet, cl *Client) {
+		_, err := cl.Admin().DescribeNode(t.Context(), "n3")
+		require.ErrorIs(t, err, CodeUnreachable)
+		require.ErrorContains(t, err, "node n3 is dead and cannot be asked")
+		require.NoError(t, t.Context().Err())
+	})
+}
+
+// Who knows the cluster is told which of its nodes does not answer, and not that the seeds may be wrong.
+func TestTheNodeThatDoesNotAnswerIsNamed(t *testing.T) {
+	withMeta(t, func(node base.NodeID, _ *mux.Request) (any, error) {
+		return wire.PingResponse{Node: node}, nil
+	}, func(t *testing.T, _ *fakeNet, cl *Client) {
+		_, err := cl.brokers.at("n9:2921").connect(t.Context())
+		require.ErrorIs(t, err, CodeUnreachable)
+		require.NotContains(t, err.Error(), "node")
+		cl.brokers.learn([]wire.NodeAddress{{ID: "n9", Address: "n9:2921"}})
+		_, err = cl.brokers.at("n9:2921").connect(t.Context())
+		var e *Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, CodeUnreachable, e.Code)
+		require.Equal(t, OutcomeNotApplied, e.Outcome)
+		require.Contains(t, e.Msg, "node n9 does not answer: ")
+		require.Contains(t, e.HintText(), "eg-cli node list")
+	})
+}
+
 // A change without a request id is not sent again when nobody knows whether it happened; a look is.
 func TestAMoveIsNotSentTwice(t *testing.T) {
 	calls := map[wire.Kind]int{}

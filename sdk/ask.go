@@ -96,6 +96,9 @@ func (a *asking) run(ctx context.Context) (mux.Response, error) {
 		if conn != nil || !a.answered {
 			a.last = err // what a broker said tells more than that another is not there
 		}
+		if aboutOneNode(a.kind) && base.CodeOf(err) == base.CodeUnreachable && conn != nil && b.live() == conn {
+			return mux.Response{}, a.refusal(err) // it is the node asked about that was not reached: this broker has answered
+		}
 		switch a.remedy(err) {
 		case waitHere:
 			a.queue = append([]*broker{b}, a.queue...)
@@ -272,6 +275,9 @@ func changes(k wire.Kind) bool {
 	}
 	return false
 }
+
+// aboutOneNode reports whether a request of this kind is for one node to answer, whichever broker takes it.
+func aboutOneNode(k wire.Kind) bool { return k == wire.KindDescribeNode || k == wire.KindNodeRing }
 
 // repeatable reports whether a request whose fate is open may be sent again, which a request id makes one change.
 // Those about leaderships have none: who sends them again decides on what he sees then.

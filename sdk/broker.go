@@ -156,7 +156,7 @@ func (b *broker) open(ctx context.Context) (*mux.Conn, error) {
 	})
 	if err != nil {
 		b.c.cfg.logger.Debug("connect to broker", "address", b.addr, "error", err)
-		return nil, dialError(b.addr, err)
+		return nil, b.c.brokers.named(b.addr, dialError(b.addr, err))
 	}
 	hello := conn.Hello()
 	b.c.maxRecord.Store(hello.MaxRecordBytes)

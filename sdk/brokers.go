@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -98,6 +99,35 @@ func (bs *brokers) address(n base.NodeID) string {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
 	return bs.mu.nodes[n]
+}
+
+// named says in an error of a connection which node was not reached. Who has spoken with the cluster gave the right
+// seeds, and has to look after that node.
+func (bs *brokers) named(addr string, err error) error {
+	var e *base.Error
+	node := bs.nodeAt(addr)
+	if node == "" || !errors.As(err, &e) || e.Code != base.CodeUnreachable {
+		return err
+	}
+	inner := e
+	for errors.As(inner.Err, &inner) { // whatever the steps on the way were called
+	}
+	w := *inner
+	w.Op = e.Op
+	w.Msg = "node " + string(node) + " does not answer: " + (&base.Error{Code: inner.Code, Msg: inner.Msg}).Error()
+	return w.WithHint("see which nodes live: eg-cli node list; what only this one has waits until it is back")
+}
+
+// nodeAt is the node that is reached at an address; empty when nobody said whose it is.
+func (bs *brokers) nodeAt(addr string) base.NodeID {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	for node, at := range bs.mu.nodes {
+		if at == addr {
+			return node
+		}
+	}
+	return ""
 }
 
 // follow is the broker that an error names as the one to ask; nil when it names none, or one whose address nobody said.

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/config"
+	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -23,6 +25,12 @@ func (s *Server) describeNode(ctx context.Context, req wire.DescribeNodeRequest)
 	var resp wire.DescribeNodeResponse
 	if err := s.mustKnow("describe node", node); err != nil {
 		return resp, err
+	}
+	n, known := s.view().Node(node)
+	if gone := n.Liveness == topology.Dead || n.Liveness == topology.Left; known && gone && node != s.id.Node {
+		// Nothing is gained by asking until the deadline. What the others have heard of it, the list of nodes shows.
+		return resp, base.Errorf(base.CodeUnreachable, "describe node", "node %s is %s and cannot be asked", node, n.Liveness).
+			WithHint("what the others last heard of it: eg-cli node list -o wide")
 	}
 	err := s.ask(ctx, node, askDescribe, nil, &resp)
 	if n, ok := s.view().Node(node); ok && err == nil {

@@ -151,6 +151,7 @@ func TestANodeThatIsGone(t *testing.T) {
 	require.Equal(t, "normal", list.Nodes[2].Status)
 	_, _, err := call[wire.DescribeNodeResponse](n1, wire.KindDescribeNode, wire.DescribeNodeRequest{Node: "n3"})
 	require.ErrorIs(t, err, base.CodeUnreachable)
+	require.ErrorContains(t, err, "node n3 is left and cannot be asked")
 	reach := must[wire.ReachResponse](n1, wire.KindReach, wire.ReachRequest{Nodes: []base.NodeID{"n3"}, Count: 2})
 	require.Equal(t, 2, reach.Peers[0].Sent)
 	require.Zero(t, reach.Peers[0].OK)
