@@ -130,6 +130,8 @@ func (h *Host) onSeat(ctx context.Context, r *peer.Request) ([]byte, error) {
 		return nil, err
 	}
 	term := g.readyTerm.Load()
+	// Read before the configuration: a seat that is given from here on lies behind it, and the answer does not take it.
+	last := g.raft.LastIndex()
 	switch {
 	case g.hosted.Generation > q.Order.Generation:
 		return encode(&seatAnswer{Newer: g.hosted.Generation}), nil
@@ -142,5 +144,5 @@ func (h *Host) onSeat(ctx context.Context, r *peer.Request) ([]byte, error) {
 	if err := g.barrier(ctx); err != nil || g.readyTerm.Load() != term {
 		return nil, g.notLeader(op)
 	}
-	return encode(&seatAnswer{Index: g.raft.CommitIndex()}), nil
+	return encode(&seatAnswer{Index: last}), nil
 }

@@ -154,11 +154,13 @@ func TestTransfer(t *testing.T) {
 		move, err := h.Transfer(ctx, shard, h.o.Node)
 		require.NoError(t, err)
 		require.Equal(t, h.o.Node, move.To)
-		_, err = h.Transfer(ctx, shard, "n4")
+		move, err = h.Transfer(ctx, shard, "n4")
 		require.ErrorIs(t, err, base.CodePreconditionFailed)
+		require.Equal(t, Move{Shard: shard, From: h.o.Node, To: "n4"}, move, "what was not made is named")
 		other := p.nodes[p.names[(slices.Index(p.names, h.o.Node)+1)%3]].host
-		_, err = other.Transfer(ctx, shard, "n1")
+		move, err = other.Transfer(ctx, shard, "n1")
 		require.ErrorIs(t, err, base.CodeNotLeader)
+		require.Equal(t, Move{Shard: shard, From: other.o.Node, To: "n1"}, move)
 		_, err = h.Transfer(ctx, base.ShardID{Root: 77}, "n1")
 		require.ErrorIs(t, err, base.CodeShardNotFound)
 
@@ -176,7 +178,9 @@ func TestTransfer(t *testing.T) {
 		}
 		require.NoError(t, create(ctx, h, i))
 		require.GreaterOrEqual(t, time.Since(began), 500*time.Millisecond, "it waited for the transfer")
-		require.Error(t, <-done)
+		err = <-done
+		require.ErrorIs(t, err, base.CodeUnreachable)
+		require.ErrorContains(t, err, "is away")
 		require.LessOrEqual(t, time.Since(began), 3*time.Second)
 		require.Equal(t, h, p.leader(shard, p.names[0], h.o.Node))
 		p.network.Heal()
@@ -327,5 +331,21 @@ func TestAnOldAddressIsMended(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// TestWhatASeatsAnswerSpeaksOf: a leader answers about its log as it was when it was asked. A seat that is given while it
+// makes sure must not be taken by the answer.
+func TestWhatASeatsAnswerSpeaksOf(t *testing.T) {
+	inPlant(t, 2, 1, func(t *testing.T, p *plant) {
+		g, err := p.leader(base.RootShard).group(base.RootShard)
+		require.NoError(t, err)
+		asked := g.raft.LastIndex()
+		b, err := p.nodes["n2"].peers.CallGroup(p.within(5*time.Second), "n1", kindSeat, groupNumber(base.RootShard),
+			encode(&seatQuestion{Order: p.orderOf(base.RootShard, "n2", 0)}))
+		require.NoError(t, err)
+		var a seatAnswer
+		require.NoError(t, decode(b, &a))
+		require.Equal(t, seatAnswer{Index: asked}, a)
 	})
 }

@@ -38,23 +38,25 @@ type Move struct {
 // there is a leader. If it does not win in time the proposals go on here. Those that were under way end as unknown.
 func (h *Host) Transfer(ctx context.Context, shard base.ShardID, to base.NodeID) (Move, error) {
 	const op = "transfer shard"
+	move := Move{Shard: shard, From: h.o.Node, To: to}
 	g, err := h.group(shard)
 	if err != nil {
-		return Move{}, err
+		return move, err
 	}
 	term := g.readyTerm.Load()
 	if term == 0 {
-		return Move{}, g.notLeader(op)
+		return move, g.notLeader(op)
 	}
 	if to == h.o.Node {
-		return Move{Shard: shard, From: to, To: to, Term: term}, nil
+		move.Term = term
+		return move, nil
 	}
 	for _, m := range g.members(term) {
 		if m.node == to && m.voter {
 			return g.transfer(ctx, term, m)
 		}
 	}
-	return Move{}, base.Errorf(base.CodePreconditionFailed, op, "node %s does not vote in shard %s", to, shard).
+	return move, base.Errorf(base.CodePreconditionFailed, op, "node %s does not vote in shard %s", to, shard).
 		WithHint("shard describe %s lists its voters", shard)
 }
 
@@ -74,9 +76,7 @@ func (g *group) transfer(ctx context.Context, term uint64, to member) (Move, err
 		return move, err
 	}
 	began := time.Now()
-	request := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{
-		ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(g.serverID), Addr: []byte(g.host.o.Node),
-	}}
+	request := &raft.TimeoutNowRequest{RPCHeader: header(g.serverID, g.transport.LocalAddr())}
 	if err := g.transport.TimeoutNow(to.id, to.addr, request, &raft.TimeoutNowResponse{}); err != nil {
 		return move, base.Wrap(base.CodeUnreachable, op, err)
 	}
@@ -102,7 +102,8 @@ func (g *group) transfer(ctx context.Context, term uint64, to member) (Move, err
 // mustReach refuses a target whose connection is lost: proposals wait while a transfer does, and it is not coming.
 func (g *group) mustReach(node base.NodeID) error {
 	if p := g.host.o.Peers; p != nil && p.Liveness()[node].Status != peer.Reachable {
-		return base.Errorf(base.CodeUnreachable, "transfer shard", "node %s cannot be reached", node)
+		return base.Errorf(base.CodeUnreachable, "transfer shard", "node %s is away: it cannot be reached", node).
+			WithHint("see who is there: eg-cli node list")
 	}
 	return nil
 }
@@ -120,6 +121,9 @@ func (g *group) awaitCaughtUp(ctx context.Context, term uint64, to member) error
 			return g.notLeader(op)
 		case m.follows(time.Now()) && m.match >= g.raft.LastIndex():
 			return nil
+		case time.Now().After(deadline) && !m.follows(time.Now()):
+			return base.Errorf(base.CodeUnreachable, op, "node %s is away: it does not answer the leader of shard %s", to.node, g.id).
+				WithHint("see who is there: eg-cli node list")
 		case time.Now().After(deadline):
 			return base.Errorf(base.CodePreconditionFailed, op, "node %s has not caught up with shard %s: it holds entry %d of %d", to.node, g.id, m.match, g.raft.LastIndex())
 		}
