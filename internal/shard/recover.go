@@ -3,6 +3,7 @@ package shard
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -18,7 +19,8 @@ const (
 )
 
 const (
-	reportPatience  = 3 * time.Second // for a node to say what it has
+	reportPatience  = 3 * time.Second       // for a node to say what it has
+	reportPause     = 20 * time.Millisecond // before one that has too much to do is asked again
 	rebuildPatience = 30 * time.Second
 	reportsAtOnce   = 32
 )
@@ -90,7 +92,7 @@ func (h *Host) Recover(ctx context.Context, shard base.ShardID, dryRun bool) (Re
 	if chosen.Node == h.o.Node {
 		err = h.rebuild(ctx, order)
 	} else {
-		_, err = h.o.Peers.Call(ctx, chosen.Node, kindRebuild, encode(&order))
+		_, err = h.o.Peers.CallGroup(ctx, chosen.Node, kindRebuild, groupNumber(shard), encode(&order))
 	}
 	if err != nil {
 		return rec, base.Wrap(base.CodeInternal, op, err)
@@ -120,11 +122,7 @@ func (h *Host) gatherLogs(ctx context.Context, shard base.ShardID) (logs []LogRe
 		limit <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-limit }()
-			var a reportAnswer
-			b, err := h.o.Peers.Call(ctx, node, kindReport, request)
-			if err == nil {
-				err = decode(b, &a)
-			}
+			a, err := h.askForLogs(ctx, node, shard, request)
 			if err != nil {
 				h.o.Logger.Debug("node did not say which logs it has", "shard", shard.String(), "node", node, "error", err)
 				return
@@ -139,6 +137,19 @@ func (h *Host) gatherLogs(ctx context.Context, shard base.ShardID) (logs []LogRe
 	}
 	asking.Wait()
 	return logs, heard
+}
+
+// askForLogs asks one node. One that has too much to do is asked until it answers: its log counts.
+func (h *Host) askForLogs(ctx context.Context, node base.NodeID, shard base.ShardID, request []byte) (a reportAnswer, err error) {
+	for {
+		b, err := h.o.Peers.CallGroup(ctx, node, kindReport, groupNumber(shard), request)
+		if err == nil {
+			return a, decode(b, &a)
+		}
+		if !errors.Is(err, base.CodeBusy) || pause(ctx, reportPause) != nil {
+			return a, err
+		}
+	}
 }
 
 // everybody are the other nodes that could have a replica: those known, whatever is believed of them, and those that

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -366,5 +367,22 @@ func TestARecoveryMayBeInterrupted(t *testing.T) {
 			require.NoError(t, h.Close())
 		}
 		t.Logf("%d crashes, %d shards recovered a second time", len(points), again)
+	})
+}
+
+// TestManyRecoveriesAtOnce: a node that is asked for many logs has not lost any, so none may be missing in the choice.
+func TestManyRecoveriesAtOnce(t *testing.T) {
+	inPlant(t, 3, 8, func(t *testing.T, p *plant) {
+		p.seatAll()
+		p.converge()
+		h := p.nodes["n2"].host
+		var asking sync.WaitGroup
+		for i := range 256 {
+			asking.Go(func() {
+				logs, _ := h.gatherLogs(p.within(time.Minute), base.ShardID{Root: uint16(i % p.shards)})
+				assert.Len(t, logs, 3)
+			})
+		}
+		asking.Wait()
 	})
 }
