@@ -106,12 +106,7 @@ func (h *Host) host(ctx context.Context, want hosted) error {
 	}
 	if has, ok := find(m.Hosted, want.Shard); ok {
 		if has.Generation == want.Generation {
-			if want.Index <= has.Index {
-				return nil // the order was repeated
-			}
-			// It may have been removed and added in between: the order to drop it that belongs to that is a late one now.
-			m.Hosted = with(m.Hosted, want)
-			return h.commit(op, m)
+			return h.hostAgain(op, m, has, want)
 		}
 		if has.Generation > want.Generation {
 			return base.Errorf(base.CodeFenced, op, "shard %s has been rebuilt: generation %d, not %d", want.Shard, has.Generation, want.Generation)
@@ -131,20 +126,41 @@ func (h *Host) host(ctx context.Context, want hosted) error {
 	if err := h.commit(op, m); err != nil {
 		return err
 	}
-	g, err := newGroup(h, want)
+	return h.begin(op, want)
+}
+
+// hostAgain takes a further order for a replica that the manifest lists. The caller holds hosting.
+func (h *Host) hostAgain(op string, m manifest, has, want hosted) error {
+	if want.Index > has.Index {
+		// It may have been removed and added in between: the order to drop it that belongs to that is a late one now.
+		m.Hosted = with(m.Hosted, want)
+		if err := h.commit(op, m); err != nil {
+			return err
+		}
+		has = want
+	}
+	if h.Hosts(has.Shard) {
+		return nil
+	}
+	return h.begin(op, has) // the disk kept it from beginning, or made it stop in vain
+}
+
+// begin makes the group of a replica that the manifest lists, and runs it unless Start is still to come. The caller holds
+// hosting.
+func (h *Host) begin(op string, entry hosted) error {
+	g, err := newGroup(h, entry)
 	if err != nil {
 		return base.Wrap(base.CodeInternal, op, err)
 	}
-	// An unstarted host starts it later, with the others.
 	if h.started {
 		if err := g.start(h.running); err != nil {
 			return err
 		}
 	}
 	h.mu.Lock()
-	h.groups[want.Shard] = g
+	h.groups[entry.Shard] = g
 	h.mu.Unlock()
-	h.o.Logger.Info("shard replica begun", "shard", want.Shard.String(), "generation", want.Generation)
+	h.o.Logger.Info("shard replica begun", "shard", entry.Shard.String(), "generation", entry.Generation)
 	return nil
 }
 

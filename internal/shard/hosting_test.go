@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -220,4 +221,25 @@ func TestAdoptionIsFinal(t *testing.T) {
 	require.Equal(t, 8, h.Shards())
 	require.Equal(t, cluster, h.Cluster())
 	require.NoError(t, h.Close())
+}
+
+// TestAReplicaThatCouldNotBeginDoesLater: the order is durable when the disk refuses what follows; the next one goes on
+// from there.
+func TestAReplicaThatCouldNotBeginDoesLater(t *testing.T) {
+	inPlant(t, 2, 1, func(t *testing.T, p *plant) {
+		p.kill("n2", nil)
+		p.change = func(o *Options) {
+			o.FS = vfs.NewFault(o.FS, vfs.Rule{Ops: vfs.OpMkdir, Path: "meta/snapshots/0", Times: 1, Err: errors.New("no")})
+		}
+		h := p.start("n2")
+		order := p.orderOf(base.RootShard, "n2", 5)
+		p.eventually(5*time.Second, "n2 is back", func() bool { return p.ask("n1", "n2", kindWatch, watchMessage{}) == nil })
+		require.ErrorIs(t, p.ask("n1", "n2", kindHost, order), base.CodeInternal)
+		require.False(t, h.Hosts(base.RootShard))
+		require.NoError(t, p.ask("n1", "n2", kindHost, order))
+		require.True(t, h.Hosts(base.RootShard))
+		p.seat(base.RootShard, "n2")
+		p.create(1)
+		p.converge()
+	})
 }

@@ -261,17 +261,7 @@ func (h *Host) resume(old *group, reason error) error {
 	if reason == nil {
 		return nil
 	}
-	g, err := newGroup(h, old.hosted)
-	if err == nil {
-		err = g.start(h.running)
-	}
-	if err != nil {
-		return errors.Join(reason, err)
-	}
-	h.mu.Lock()
-	h.groups[g.id] = g
-	h.mu.Unlock()
-	return reason
+	return errors.Join(reason, h.begin("rebuild shard", old.hosted))
 }
 
 // restore puts a replica that was set aside back into its place.
