@@ -388,3 +388,19 @@ func (p *plant) anything(seed int64) {
 	p.t.Logf("%d commands acknowledged; led %s after the end of it", len(acked), took)
 	require.NotEmpty(p.t, acked)
 }
+
+// TestAClosedHostKeepsNoFileOpen: a snapshot of which a part has come ends with the host.
+func TestAClosedHostKeepsNoFileOpen(t *testing.T) {
+	inPlant(t, 2, 1, func(t *testing.T, p *plant) {
+		p.seatAll()
+		h := p.nodes["n2"].host
+		term := p.leader(base.RootShard).Leading(base.RootShard)
+		first := chunkMessage{
+			Envelope: envelope{From: p.nodes["n1"].meta, To: p.nodes["n2"].meta, Term: term}, Stream: 1, Data: []byte("a"), Size: 2,
+		}
+		require.NoError(t, p.ask("n1", "n2", kindChunk, first))
+		require.Len(t, h.incoming.streams, 1)
+		p.stop("n2")
+		require.Empty(t, h.incoming.streams)
+	})
+}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -202,6 +204,16 @@ func (h *Host) dropArriving(shard base.ShardID) {
 	// Nothing in it is of use, and the next start removes what stays behind.
 	if err := errors.Join(a.file.Close(), h.o.FS.Remove(a.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.o.Logger.Warn("received snapshot not removed", "shard", shard.String(), "error", err)
+	}
+}
+
+// dropAllArriving is for a host that closes. No chunk comes any more.
+func (h *Host) dropAllArriving() {
+	h.incoming.mu.Lock()
+	shards := slices.Collect(maps.Keys(h.incoming.streams))
+	h.incoming.mu.Unlock()
+	for _, shard := range shards {
+		h.dropArriving(shard)
 	}
 }
 

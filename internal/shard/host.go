@@ -312,6 +312,7 @@ func (h *Host) Close() error {
 		h.watch.wait()
 		h.retirements.Wait()
 		h.snaps.wait()
+		h.dropAllArriving()
 		h.closeErr = errors.Join(h.closeErr, h.log.close())
 	})
 	return h.closeErr

@@ -34,7 +34,9 @@ func newWatch(h *Host) *watch {
 }
 
 func (w *watch) start(ctx context.Context) {
+	w.mu.Lock() // other nodes may ask already
 	w.resumed = time.Now()
+	w.mu.Unlock()
 	if w.host.o.Peers == nil {
 		return
 	}

@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,5 +35,19 @@ func TestTheSilenceOfAStalledProcessIsItsOwnFault(t *testing.T) {
 		w.mu.Unlock()
 		require.True(t, w.world(time.Now()).Lost("n3"))
 		require.True(t, w.world(time.Now()).Down("nobody"))
+	})
+}
+
+// TestAQuestionMayComeBeforeTheStart: other nodes are answered before the replicas run.
+func TestAQuestionMayComeBeforeTheStart(t *testing.T) {
+	inPlant(t, 2, 1, func(t *testing.T, p *plant) {
+		w := newWatch(p.nodes["n1"].host)
+		ctx, cancel := context.WithCancel(t.Context())
+		var asked sync.WaitGroup
+		asked.Go(func() { w.world(time.Now()) })
+		w.start(ctx)
+		asked.Wait()
+		cancel()
+		w.wait()
 	})
 }
