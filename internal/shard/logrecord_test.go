@@ -169,3 +169,30 @@ func TestAVoteIsOneRecord(t *testing.T) {
 	require.Equal(t, "n1", string(vote))
 	require.NoError(t, l.close())
 }
+
+// Each start begins a file of the log, however little it writes: a node that is killed again and again does not fill its
+// disk with them, and forgets nothing.
+func TestManyStartsDoNotFillTheDisk(t *testing.T) {
+	fs := vfs.NewMem()
+	for i := range uint64(30) {
+		l, tail := openTail(t, fs)
+		require.NoError(t, l.clean()) // as at each start
+		require.LessOrEqual(t, l.wal.Stats().Files, keepFiles+1)
+		last, err := tail.LastIndex()
+		require.NoError(t, err)
+		require.Equal(t, i, last)
+		require.NoError(t, tail.StoreLogs(logs(i+1, i+1, i+1)))
+		require.NoError(t, tail.SetUint64([]byte("CurrentTerm"), i+1))
+		require.NoError(t, l.close())
+	}
+	l, tail := openTail(t, fs)
+	for i := range uint64(30) {
+		var e raft.Log
+		require.NoError(t, tail.GetLog(i+1, &e))
+		require.Equal(t, i+1, e.Term)
+	}
+	term, err := tail.GetUint64([]byte("CurrentTerm"))
+	require.NoError(t, err)
+	require.Equal(t, uint64(30), term)
+	require.NoError(t, l.close())
+}

@@ -281,7 +281,7 @@ func (t *logTail) StoreLogs(logs []*raft.Log) error {
 		at, ticket := t.log.append(r.kind, payload)
 		t.put(at, r.entries)
 		t.appended += int64(len(payload))
-		if wal.LSN(t.appended) > t.log.budget/keepFiles {
+		if t.appended > t.log.budget/keepFiles {
 			t.appended = 0
 			t.log.tidy()
 		}

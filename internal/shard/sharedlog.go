@@ -24,7 +24,7 @@ type sharedLog struct {
 	logger  *slog.Logger
 	fatal   func(error)
 	room    func() bool // frees space on a full disk, if there is any to free
-	budget  wal.LSN     // what lies further back than this is copied forward
+	budget  int64       // of disk: what lies in files that take more is copied forward
 
 	mu     sync.Mutex
 	tails  map[base.ShardID]*logTail
@@ -50,7 +50,7 @@ func openSharedLog(o logOptions) (*sharedLog, error) {
 		return nil, err
 	}
 	l := &sharedLog{
-		timeout: o.Timeout, logger: o.Logger, fatal: o.WAL.OnFatal, room: o.MakeRoom, budget: wal.LSN(keepFiles * o.WAL.FileBytes),
+		timeout: o.Timeout, logger: o.Logger, fatal: o.WAL.OnFatal, room: o.MakeRoom, budget: keepFiles * o.WAL.FileBytes,
 		tails: make(map[base.ShardID]*logTail), closed: make(chan struct{}), work: make(chan struct{}, 1),
 	}
 	last := wal.LSN(0) // end of the record before: nothing of this one lies below it
@@ -212,20 +212,19 @@ func (l *sharedLog) clean() error {
 	l.mu.Unlock()
 	// A fixed order keeps two runs on the same log alike.
 	slices.SortFunc(tails, func(a, b *logTail) int { return compareShards(a.id, b.id) })
-	if end := l.wal.End(); end > l.budget {
-		for _, t := range tails {
-			if t.oldest() < end-l.budget {
-				if err := t.copyForward(); err != nil {
-					return err
-				}
-			}
+	// By files, not by bytes of log: each start begins a file, however little it writes.
+	reach := l.wal.Reach(l.budget)
+	var err error // a disk that is full takes no copies, but what nothing needs can go
+	for i := 0; i < len(tails) && err == nil; i++ {
+		if tails[i].oldest() < reach {
+			err = tails[i].copyForward()
 		}
 	}
 	needed := l.wal.Durable()
 	for _, t := range tails {
 		needed = min(needed, t.oldest())
 	}
-	return l.wal.TrimTo(needed)
+	return errors.Join(err, l.wal.TrimTo(needed))
 }
 
 // release lets go whoever waits for a disk that failed or is full, so that the groups can stop.

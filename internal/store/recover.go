@@ -98,7 +98,7 @@ func (r *recovery) run() error {
 	if err := r.quarantineUnknown(); err != nil { // 8
 		return err
 	}
-	if r.fresh || r.dirtied { // 9
+	if r.fresh || r.dirtied || r.logIsWide() { // 9
 		if err := r.checkpoint(); err != nil && !isNoSpace(err) {
 			return err
 		}
@@ -108,6 +108,12 @@ func (r *recovery) run() error {
 		"%d segments, %d batches replayed in %v", len(r.segs), r.recovery.Batches, r.recovery.Took.Round(time.Millisecond),
 	)})
 	return nil
+}
+
+// logIsWide reports whether the log's files take more of the disk than a checkpoint leaves to them. Each start begins a
+// file: a node that dies again and again before it has written enough for a checkpoint would fill its disk with them.
+func (r *recovery) logIsWide() bool {
+	return r.wal.Stats().Start < r.wal.Reach(r.o.CheckpointBytes+r.o.WAL.FileBytes)
 }
 
 // undo closes what a failed recovery has opened.

@@ -198,6 +198,20 @@ func (s *files) oldestBelow(lsn LSN) (live, bool) {
 	return old, true
 }
 
+// reach goes back from the newest file.
+func (s *files) reach(bytes int64) (begin LSN) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := len(s.live) - 1; i >= 0; i-- {
+		bytes -= s.live[i].size
+		if bytes < 0 && i < len(s.live)-1 {
+			break
+		}
+		begin = s.live[i].base
+	}
+	return begin
+}
+
 func (s *files) retire(old live) error {
 	sp := spare{size: old.size}
 	var err error

@@ -212,6 +212,11 @@ func (l *Log) TrimTo(lsn LSN) error {
 	return nil
 }
 
+// Reach is where the newest files begin that take no more than so many bytes of the disk; the one being written is always
+// among them. Each start begins a file, so files may hold much less log than they take room: who bounds the room must
+// let go of what lies below.
+func (l *Log) Reach(bytes int64) LSN { return l.files.reach(bytes) }
+
 // Durable is the end of what is on stable storage.
 func (l *Log) Durable() LSN { return LSN(l.durable.Load()) }
 

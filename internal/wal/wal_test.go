@@ -136,6 +136,30 @@ func TestFilesRollAndAreRecycled(t *testing.T) {
 	require.LessOrEqual(t, got[0].LSN, keepFrom.LSN)
 }
 
+// Each start begins a file, so the room that a log takes is that of its files, and not of what it holds.
+func TestReachGoesByFiles(t *testing.T) {
+	m := newDisk(t)
+	var starts []wal.LSN
+	var l *wal.Log
+	for i := range 6 {
+		l, _, _ = open(t, small(m))
+		starts = append(starts, l.End())
+		put(t, l, 1, fmt.Sprintf("start %d", i))
+		if i < 5 {
+			require.NoError(t, l.Close())
+		}
+	}
+	const file = 16 << 10
+	require.Equal(t, starts[5], l.Reach(0), "the file being written")
+	require.Equal(t, starts[5], l.Reach(file))
+	require.Equal(t, starts[5], l.Reach(2*file-1))
+	require.Equal(t, starts[3], l.Reach(3*file))
+	require.Equal(t, starts[0], l.Reach(100*file))
+	require.NoError(t, l.TrimTo(l.Reach(2*file)))
+	require.Equal(t, 2, l.Stats().Files)
+	require.Equal(t, starts[4], l.Reach(100*file))
+}
+
 func TestConcurrentAppendsKeepTheOrderOfTheCalls(t *testing.T) {
 	m := newDisk(t)
 	o := small(m)
