@@ -57,7 +57,7 @@ func newBenchConsumeCommand(a *app) *cobra.Command {
   bench consume load --from latest --duration 30s
   bench consume load --clients 4 -o json`,
 		Args:              argsBetween(1, 1),
-		Annotations:       map[string]string{noteSchema: "bench.consume", noteExits: "8 12", noteDeadline: deadlineStream},
+		Annotations:       map[string]string{noteSchema: "bench.consume", noteExits: "4 8 12", noteDeadline: deadlineStream},
 		ValidArgsFunction: a.completeTopics,
 	}
 	f := cmd.Flags()

@@ -55,7 +55,7 @@ func newBenchE2ECommand(a *app) *cobra.Command {
 		Example: `  bench e2e load --create --rf 1 --cleanup
   bench e2e load --rate 20k/s --duration 1m --keys 1000 -o json`,
 		Args:              argsBetween(1, 1),
-		Annotations:       map[string]string{noteChanges: "yes", noteSchema: "bench.e2e", noteExits: "8 9 12", noteDeadline: deadlineStream},
+		Annotations:       map[string]string{noteChanges: "yes", noteSchema: "bench.e2e", noteExits: "4 8 9 12", noteDeadline: deadlineStream},
 		ValidArgsFunction: a.completeTopics,
 	}
 	raw.register(cmd.Flags(), true)

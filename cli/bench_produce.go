@@ -64,7 +64,7 @@ func newBenchProduceCommand(a *app) *cobra.Command {
   bench produce load --sync
   bench produce load --rate 50k/s --max-p99 20ms -o json`,
 		Args:              argsBetween(1, 1),
-		Annotations:       map[string]string{noteChanges: "yes", noteSchema: "bench.produce", noteExits: "8 12", noteDeadline: deadlineStream},
+		Annotations:       map[string]string{noteChanges: "yes", noteSchema: "bench.produce", noteExits: "4 8 12", noteDeadline: deadlineStream},
 		ValidArgsFunction: a.completeTopics,
 	}
 	raw.register(cmd.Flags(), false)

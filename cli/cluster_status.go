@@ -48,7 +48,7 @@ func newClusterStatusCommand(a *app, use string) *cobra.Command {
   cluster status -w
   cluster status -o json --jq '.nodes[].state'`,
 		Args:        argsBetween(0, 0),
-		Annotations: map[string]string{noteSchema: "cluster.status"},
+		Annotations: map[string]string{noteSchema: "cluster.status", noteExits: "8"},
 	}
 	a.watchable(cmd, func(ctx context.Context, _ []string) error {
 		admin, err := a.admin()

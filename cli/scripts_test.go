@@ -80,6 +80,29 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if code != args[0] {
 		ts.Fatalf("exit %s, want %s", code, args[0])
 	}
+	if args[1] == "eg-cli" && !helpNames(code, args[2:]) {
+		ts.Fatalf("exit %s is not among those that the command's help names", code)
+	}
+}
+
+// helpNames reports whether the help of the command that args begin with lists an exit code. A batch
+// gives those of whatever it runs, and a context that is not there is exit 4 for all.
+func helpNames(code string, args []string) bool {
+	words := args
+	if i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") }); i >= 0 {
+		words = args[:i]
+	}
+	if len(words) == 0 || words[0] == "run" || words[0] == "help" || slices.Contains(args, "--context") {
+		return true
+	}
+	io, _, out, _ := term.Test()
+	deps := cli.Deps{IO: io, Getenv: func(string) string { return "" }}
+	if cli.Main(context.Background(), deps, append(slices.Clone(words), "--help")) != 0 {
+		return true // no such command
+	}
+	_, list, ok := strings.Cut(out.String(), "\nEXIT CODES\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	return !ok || slices.ContainsFunc(strings.Split(list, ","), func(s string) bool { return strings.Fields(s)[0] == code })
 }
 
 var masks = []struct {

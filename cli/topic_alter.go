@@ -51,7 +51,7 @@ func newTopicAlterCommand(a *app) *cobra.Command {
 		Example: `  topic alter my_topic retention=3d
   topic alter my_topic retention=3d label.team- --dry-run`,
 		Args:              argsAtLeast(2),
-		Annotations:       map[string]string{noteChanges: "yes", noteSchema: "topic.alter", noteExits: "4 5"},
+		Annotations:       map[string]string{noteChanges: "yes", noteSchema: "topic.alter", noteExits: "4 5 12"},
 		ValidArgsFunction: a.completeAlter,
 	}
 	addPlanFlags(cmd.Flags(), &o.dryRun, &o.detailed)

@@ -83,7 +83,7 @@ func newCreateTopicCommand(a *app, use string) *cobra.Command {
   create-topic my_topic 3 --explain --dry-run
   create-topic my_topic 1 --if-not-exists -o json`,
 		Args:        argsBetween(1, 2),
-		Annotations: map[string]string{noteChanges: "yes", noteSchema: "topic.create", noteExits: "5"},
+		Annotations: map[string]string{noteChanges: "yes", noteSchema: "topic.create", noteExits: "5 12"},
 	}
 	f := cmd.Flags()
 	f.IntVar(&rf, "rf", 0, "replication factor `N`, the same as the second argument")

@@ -33,7 +33,7 @@ func newTopicListCommand(a *app, use string) *cobra.Command {
   topic list 'ord*' --sort-by in_per_sec:desc
   topic list -o json | jq '.[].name'`,
 		Args:              argsBetween(0, 1),
-		Annotations:       map[string]string{noteSchema: "topic.list"},
+		Annotations:       map[string]string{noteSchema: "topic.list", noteExits: "8"},
 		ValidArgsFunction: a.completeTopics,
 	}
 	cmd.Flags().StringVar(&o.regex, "regex", "", "only names that match this `EXPRESSION` from end to end")

@@ -52,8 +52,9 @@ func newWaitCommand(a *app) *cobra.Command {
 	return cmd
 }
 
-func newWaitVerb(a *app, cmd *cobra.Command, parse func(admin Admin, args []string) (condition, error)) *cobra.Command {
-	cmd.Annotations = map[string]string{noteSchema: "wait", noteExits: "12", noteDeadline: deadlineOwn}
+// newWaitVerb is a wait that may exit with what exits lists.
+func newWaitVerb(a *app, exits string, cmd *cobra.Command, parse func(admin Admin, args []string) (condition, error)) *cobra.Command {
+	cmd.Annotations = map[string]string{noteSchema: "wait", noteExits: exits, noteDeadline: deadlineOwn}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		admin, err := a.admin()
 		if err != nil {
@@ -130,7 +131,7 @@ func waitPage(p *term.Page, doc waitDocument) {
 
 func newWaitClusterCommand(a *app) *cobra.Command {
 	var minNodes int
-	cmd := newWaitVerb(a, &cobra.Command{
+	cmd := newWaitVerb(a, "12", &cobra.Command{
 		Use:     "cluster healthy",
 		Short:   "Wait until no health check fails",
 		Example: "  wait cluster healthy --min-nodes 3\n  wait cluster healthy --timeout 2m",
@@ -167,7 +168,7 @@ func newWaitClusterCommand(a *app) *cobra.Command {
 
 func newWaitNodeCommand(a *app) *cobra.Command {
 	states := []string{"alive", "admitted", "suspect", "dead", "left", "out", "gone"}
-	return newWaitVerb(a, &cobra.Command{
+	return newWaitVerb(a, "12", &cobra.Command{
 		Use:   "node <node> alive|admitted|suspect|dead|left|out|gone",
 		Short: "Wait until a node is in a state; dead includes left, gone is not listed any more",
 		Long: "Waits until the nodes believe one to be in a state. dead is also met by left and by out. admitted is alive, and\n" +
@@ -222,7 +223,7 @@ func nodeIs(list sdk.NodeList, id, want string) (met bool, observed string) {
 }
 
 func newWaitShardCommand(a *app) *cobra.Command {
-	return newWaitVerb(a, &cobra.Command{
+	return newWaitVerb(a, "4 12", &cobra.Command{
 		Use:               "shard <shard> ok|led|leader=NODE",
 		Short:             "Wait until a shard has a leader, a certain one, or all its voters caught up",
 		Example:           "  wait shard 12 leader=n1\n  wait shard 12 ok",
@@ -257,7 +258,7 @@ func newWaitShardCommand(a *app) *cobra.Command {
 }
 
 func newWaitTopicCommand(a *app) *cobra.Command {
-	return newWaitVerb(a, &cobra.Command{
+	return newWaitVerb(a, "12", &cobra.Command{
 		Use:   "topic <topic> ready|gone",
 		Short: "Wait until a topic takes records in every range, or until it is gone with its data",
 		Example: `  wait topic my_topic ready
@@ -306,7 +307,7 @@ func topicReady(t sdk.TopicDetail) (bool, string) {
 }
 
 func newWaitRangeCommand(a *app) *cobra.Command {
-	return newWaitVerb(a, &cobra.Command{
+	return newWaitVerb(a, "4 12", &cobra.Command{
 		Use:               "range <topic> <range> active|sealed",
 		Short:             "Wait until a range takes records, or until it is sealed",
 		Example:           "  wait range my_topic r17 sealed",
