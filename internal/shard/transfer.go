@@ -78,6 +78,9 @@ func (g *group) transfer(ctx context.Context, term uint64, to member) (Move, err
 	began := time.Now()
 	request := &raft.TimeoutNowRequest{RPCHeader: header(g.serverID, g.transport.LocalAddr())}
 	if err := g.transport.TimeoutNow(to.id, to.addr, request, &raft.TimeoutNowResponse{}); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, base.CodeUnreachable) {
+			err = base.Errorf(base.CodeUnreachable, op, "node %s is away: it was told to take over shard %s and has not answered", to.node, g.id)
+		}
 		return move, base.Wrap(base.CodeUnreachable, op, err)
 	}
 	deadline := began.Add(transferStepDown)
