@@ -99,7 +99,7 @@ func (s *Server) planChange(ctx context.Context, op string, req wire.ChangeNodeR
 	n, _ := s.view().Node(req.Node)
 	resp.Before = livenessName(n.Liveness) + ", " + n.Standing.String()
 	var breaks []base.ShardID
-	s.gather(ctx, gatherRequest{Rests: req.Node}, func(a gatherAnswer) {
+	silent := s.gather(ctx, gatherRequest{Rests: req.Node}, func(a gatherAnswer) {
 		for _, r := range a.Rests {
 			resp.Segments += r.Alone
 			if !r.Votes {
@@ -112,12 +112,26 @@ func (s *Server) planChange(ctx context.Context, op string, req wire.ChangeNodeR
 		}
 	})
 	slices.SortFunc(resp.Shards, compareShards)
-	if req.Change == wire.NodeLeave && !req.DryRun && len(breaks) > 0 {
-		slices.SortFunc(breaks, compareShards)
-		return resp, n, base.Errorf(base.CodePreconditionFailed, op, "without node %s no majority is left of %s", n.ID, someShards(breaks)).
-			WithHint("wait until others vote there (eg-cli shard list); a signal to its process stops it all the same")
+	if req.Change == wire.NodeLeave && !req.DryRun {
+		return resp, n, spared(op, n.ID, breaks, silent)
 	}
 	return resp, n, nil
+}
+
+// spared refuses that a node leaves as long as a shard needs it, or may: a shard without an answer has no leader to say.
+func spared(op string, node base.NodeID, breaks, silent []base.ShardID) error {
+	slices.SortFunc(breaks, compareShards)
+	slices.SortFunc(silent, compareShards)
+	var e *base.Error
+	switch {
+	case len(breaks) > 0:
+		e = base.Errorf(base.CodePreconditionFailed, op, "without node %s no majority is left of %s", node, someShards(breaks))
+	case len(silent) > 0:
+		e = base.Errorf(base.CodePreconditionFailed, op, "nobody can say whether a majority is left without node %s of %s", node, someShards(silent))
+	default:
+		return nil
+	}
+	return e.WithHint("wait until others vote there (eg-cli shard list); a signal to its process stops it all the same")
 }
 
 // rest is what of one shard rests on a node.
