@@ -107,7 +107,7 @@ func (m *membership) known() []string {
 }
 
 func (m *membership) restore(saved savedTable, cluster base.ClusterID) {
-	if saved.Table != nil && saved.Table.Cluster == cluster {
+	if saved.Table != nil && saved.Table.Cluster == cluster && saved.Table.sound() {
 		m.table.Store(saved.Table)
 	}
 	m.mu.Lock()

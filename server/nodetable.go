@@ -50,6 +50,16 @@ func (t *nodeTable) node(id base.NodeID) *meta.Node {
 	return t.Nodes[i]
 }
 
+// sound reports whether every node is there, once and in order: a table comes from other nodes, or from a file.
+func (t *nodeTable) sound() bool {
+	for i, n := range t.Nodes {
+		if n == nil || i > 0 && t.Nodes[i-1].ID >= n.ID {
+			return false
+		}
+	}
+	return true
+}
+
 // nodeOfServer names the node whose meta directory a Raft server id is.
 func (t *nodeTable) nodeOfServer(server base.UUID) (base.NodeID, bool) {
 	for _, n := range t.Nodes {
@@ -136,7 +146,7 @@ func (s *Server) rootGeneration() uint64 {
 
 // takeTable adopts a table that is newer than the one here.
 func (s *Server) takeTable(t *nodeTable) {
-	if t.Cluster == s.clusterID() && s.members.setTable(t) {
+	if t.Cluster == s.clusterID() && t.sound() && s.members.setTable(t) {
 		s.members.wakeUp()
 	}
 }
