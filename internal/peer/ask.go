@@ -40,6 +40,7 @@ func (h *Host) CallAddr(ctx context.Context, addr string, kind Kind, msg []byte)
 	}
 	c := h.looseConn(theirs, mine.Cluster, nc, life, in)
 	if c == nil {
+		_ = nc.Close()
 		return theirs, nil, shuttingDown(op)
 	}
 	defer c.fail(base.Errorf(base.CodeUnreachable, "", "the question has been answered"))

@@ -101,5 +101,7 @@ func TestCloseEndsQuestions(t *testing.T) {
 		require.ErrorIs(t, <-failed, base.CodeUnreachable)
 		_, _, err := b.CallAddr(t.Context(), address("n1"), kindEcho, nil)
 		require.ErrorIs(t, err, base.CodeShuttingDown)
+		synctest.Wait()
+		require.Zero(t, w.network.Links(), "its connection is closed")
 	})
 }
