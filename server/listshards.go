@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -17,6 +18,7 @@ func (s *Server) listShards(ctx context.Context, _ wire.ListShardsRequest) (wire
 	errs := s.askEach(ctx, view, func(ctx context.Context, i int) error {
 		return s.ask(ctx, view.Nodes[i].ID, askShards, nil, &answers[i])
 	})
+	connected := s.connected()
 	led, answered := make(map[base.ShardID]wire.ShardStatus), make(map[base.NodeID]bool)
 	for i, a := range answers {
 		if errs[i] != nil {
@@ -33,7 +35,7 @@ func (s *Server) listShards(ctx context.Context, _ wire.ListShardsRequest) (wire
 		st, ok := led[id]
 		if !ok {
 			st = s.strayStatus(ctx, id)
-			if answered[st.Leader] { // it would have said so
+			if answered[st.Leader] || !lives(connected, st.Leader) { // it would have said so, or cannot lead
 				st.Leader, st.State = "", "no_leader"
 			}
 			resp.Missing = append(resp.Missing, id)
@@ -42,6 +44,12 @@ func (s *Server) listShards(ctx context.Context, _ wire.ListShardsRequest) (wire
 		resp.Shards = append(resp.Shards, st)
 	}
 	return resp, nil
+}
+
+// lives reports whether a node is there as far as is known here.
+func lives(view topology.View, node base.NodeID) bool {
+	n, ok := view.Node(node)
+	return ok && n.Liveness == topology.Alive
 }
 
 // newer compares two nodes that both say they lead a shard: one of them has not heard of the other yet.
