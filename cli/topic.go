@@ -41,6 +41,7 @@ type topicRow struct {
 	RecordsPerSec     int64             `json:"records_per_sec"`
 	Compression       string            `json:"compression" col:"COMPRESSION,wide"`
 	Labels            map[string]string `json:"labels" col:"LABELS,wide"`
+	Partial           bool              `json:"partial" doc:"leaders of segments did not answer: records and bytes lack theirs"`
 }
 
 func newTopicRow(t sdk.TopicSummary) topicRow {
@@ -49,7 +50,7 @@ func newTopicRow(t sdk.TopicSummary) topicRow {
 		Strategy: t.Strategy.String(), InPerSec: t.InBytesPerSec, Bytes: t.Bytes, RetentionMs: t.RetentionMs,
 		RetentionBytes: t.RetentionBytes, CreatedAt: timeOf(t.CreatedMs), Shard: t.Shard.String(),
 		ShardLeader: string(t.ShardLeader), Segments: t.Segments, Records: t.Records, RecordsPerSec: t.InRecordsPerSec,
-		Compression: t.Compression, Labels: t.Labels,
+		Compression: t.Compression, Labels: t.Labels, Partial: t.Partial,
 	}
 	if row.Labels == nil {
 		row.Labels = map[string]string{}

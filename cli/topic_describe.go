@@ -30,6 +30,7 @@ type topicDocument struct {
 	topicRow
 	Version    uint64       `json:"version"`
 	Durability string       `json:"durability"`
+	Copies     int          `json:"copies" doc:"replicas that this version makes of a segment, whatever the factor"`
 	FewCopies  int          `json:"under_replicated" doc:"segments with fewer copies than the replication factor"`
 	RangeList  []rangeRow   `json:"range_list"`
 	Config     []settingRow `json:"config"`
@@ -70,6 +71,7 @@ type segmentRow struct {
 	CreatedAt term.Time `json:"created_at" col:"AGE" as:"age"`
 	SealedAt  term.Time `json:"sealed_at" col:"SEALED,wide"`
 	GapMs     int64     `json:"gap_ms" col:"GAP,wide" as:"ms"`
+	Unknown   bool      `json:"unknown" doc:"its leader did not answer: end, records and bytes are not known"`
 }
 
 type settingRow struct {
@@ -122,7 +124,7 @@ func runTopicDescribe(ctx context.Context, o *topicDescribeOptions, admin interf
 func newTopicDocument(t sdk.TopicDetail) topicDocument {
 	doc := topicDocument{
 		Schema: schemaTopicDescribe, topicRow: newTopicRow(t.Summary), Version: uint64(t.Summary.Version),
-		Durability: t.Config.Durability.String(), RangeList: []rangeRow{}, Config: []settingRow{},
+		Durability: t.Config.Durability.String(), Copies: t.Copies, RangeList: []rangeRow{}, Config: []settingRow{},
 	}
 	for _, r := range t.Ranges {
 		doc.RangeList = append(doc.RangeList, newRangeRow(t.Summary.Name, r))
@@ -160,7 +162,7 @@ func newSegmentRow(topic string, r sdk.RangeID, s sdk.SegmentDetail) segmentRow 
 	row := segmentRow{
 		ID: s.ID.String(), Topic: topic, Range: r.String(), State: s.State.String(), Cause: s.Cause.String(), Epoch: int32(s.Epoch),
 		Base: s.Base, End: s.End, Records: s.Records, Bytes: s.Bytes, CreatedAt: timeOf(s.CreatedMs), SealedAt: timeOf(s.SealedMs),
-		GapMs: s.GapMs, Replicas: []string{},
+		GapMs: s.GapMs, Replicas: []string{}, Unknown: s.Unknown,
 	}
 	for _, rep := range s.Replicas {
 		row.Replicas = append(row.Replicas, string(rep.Node))
@@ -198,6 +200,11 @@ func (o *topicDescribeOptions) page(p *term.Page, doc topicDocument) {
 		for _, r := range doc.RangeList {
 			segments = append(segments, r.Segments...)
 		}
+		for i := range segments {
+			if segments[i].Unknown {
+				segments[i].State = "no_answer" // what the figures of its row are worth
+			}
+		}
 		section(p, all, "Segments")
 		p.Table(segments)
 	}
@@ -231,7 +238,7 @@ func (o *topicDescribeOptions) summary(p *term.Page, doc topicDocument) {
 		"Replication", "factor "+strconv.Itoa(doc.ReplicationFactor)+copiesText(doc),
 		"Durability", ack,
 		"Retention", retention,
-		"Data", h.Bytes.Format(doc.Bytes)+" in "+plural(doc.Records, "record")+", "+plural(int64(doc.Segments), "segment"),
+		"Data", h.Bytes.Format(doc.Bytes)+" in "+plural(doc.Records, "record")+", "+plural(int64(doc.Segments), "segment")+lackingText(doc),
 		"Shard", doc.Shard+" (leader "+orDash(doc.ShardLeader)+")",
 	)
 	p.Heading("Key space")
@@ -249,7 +256,29 @@ func copiesText(doc topicDocument) string {
 			fewest = min(fewest, len(s.Replicas))
 		}
 	}
+	if doc.Copies > 0 && doc.Copies < doc.ReplicationFactor && fewest >= doc.Copies {
+		return fmt.Sprintf(", but this version makes %d of %d copies of a segment", doc.Copies, doc.ReplicationFactor)
+	}
 	return fmt.Sprintf("; %s with fewer copies, down to %d of %d", plural(int64(doc.FewCopies), "segment"), fewest, doc.ReplicationFactor)
+}
+
+// lackingText says what the sizes do not cover.
+func lackingText(doc topicDocument) string {
+	unknown := int64(0)
+	for _, r := range doc.RangeList {
+		for _, s := range r.Segments {
+			if s.Unknown {
+				unknown++
+			}
+		}
+	}
+	switch {
+	case unknown > 0:
+		return fmt.Sprintf("; not counted: %s whose leader did not answer", plural(unknown, "segment"))
+	case doc.Partial:
+		return "; not all leaders answered, so it may be more"
+	}
+	return ""
 }
 
 // keyspaceBar draws the active ranges as slices of the hash space.

@@ -74,7 +74,21 @@ func runTopicList(ctx context.Context, o *topicListOptions, admin topicLister) e
 	if err := o.output().List(rows); err != nil {
 		return err
 	}
+	o.notePartial(rows)
 	return o.incomplete(found.Missing)
+}
+
+// notePartial tells which sizes are too small. The list is whole all the same.
+func (o *topicListOptions) notePartial(rows []topicRow) {
+	n := int64(0)
+	for _, r := range rows {
+		if r.Partial {
+			n++
+		}
+	}
+	if n > 0 && !o.machine() {
+		o.note("the size of %s lacks segments whose leaders did not answer: eg-cli node list", plural(n, "topic"))
+	}
 }
 
 func (o *topicListOptions) scope() string {
