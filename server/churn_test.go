@@ -19,6 +19,7 @@ import (
 // Topics come and go while they are written, read, rolled and flushed. What remains is nothing: no segment, no file, no
 // actor, no waiting fetch.
 func TestTopicsDeletedUnderLoad(t *testing.T) {
+	t.Parallel()
 	mem := vfs.NewMem()
 	n := start(t, mem, smallCache)
 	batch := makeBatch(t, header.NoProducer, -1, strings.Repeat("x", 50_000))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/config"
+	"github.com/eastguard/eastguard/internal/sim/testport"
 	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/vfs"
 )
@@ -26,31 +27,25 @@ type machine struct {
 	deps func(*Deps)
 }
 
-// freePort is a port that nothing listens on now, for TCP and UDP.
+// freePort is a port that nobody else listens on while the test runs.
 func freePort(t *testing.T, host string) int {
-	for range 100 {
-		l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-		require.NoError(t, err)
-		p, err := net.ListenPacket("udp", l.Addr().String())
-		require.NoError(t, l.Close())
-		if err == nil {
-			require.NoError(t, p.Close())
-			return l.Addr().(*net.TCPAddr).Port
-		}
-	}
-	t.Fatal("no free port")
-	return 0
+	p, err := testport.Take(host)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Release() })
+	return p.Number
 }
 
-// newMachine prepares node nI. Its cluster port is fixed, so that others can name it and a restart keeps it.
+// newMachine prepares node nI. Others name it by its cluster port, clients by its client port: a restart keeps both.
 func newMachine(t *testing.T, i int, edit ...func(*config.Config)) *machine {
 	m := &machine{t: t, cfg: testConfig(), mem: vfs.NewMem()}
 	m.cfg.NodeID = fmt.Sprintf("n%d", i)
 	for _, e := range edit {
 		e(&m.cfg)
 	}
-	if m.cfg.ClusterPort == 0 {
-		m.cfg.ClusterPort = freePort(t, m.cfg.Host)
+	for _, port := range []*int{&m.cfg.ClusterPort, &m.cfg.ClientPort} {
+		if *port == 0 {
+			*port = freePort(t, m.cfg.Host)
+		}
 	}
 	t.Cleanup(func() { m.stop() })
 	return m
@@ -151,6 +146,7 @@ func three(t *testing.T, edit func(i int, c *config.Config)) []*machine {
 }
 
 func TestThreeFormTogether(t *testing.T) {
+	t.Parallel()
 	machines := three(t, func(_ int, c *config.Config) { c.BootstrapExpect = 3 })
 	together(machines, (*machine).start)
 	formed(t, machines)
@@ -158,6 +154,7 @@ func TestThreeFormTogether(t *testing.T) {
 }
 
 func TestOneFoundsAndTwoJoin(t *testing.T) {
+	t.Parallel()
 	yes := true
 	machines := three(t, func(i int, c *config.Config) {
 		if i == 0 {

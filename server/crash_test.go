@@ -62,6 +62,7 @@ func (l *loader) run(t *testing.T, ref base.RangeRef) {
 // The power fails under load, at any moment, again and again: all that was acked is there, once, in each producer's
 // order, and the range takes appends again.
 func TestPowerLossUnderLoad(t *testing.T) {
+	t.Parallel()
 	for round := range rounds(6, 200) {
 		t.Run(fmt.Sprint(round), func(t *testing.T) { powerLoss(t, rand.New(rand.NewSource(int64(round)))) })
 	}

@@ -175,6 +175,7 @@ func TestListOffsets(t *testing.T) {
 }
 
 func TestLongPoll(t *testing.T) {
+	t.Parallel()
 	n := start(t, vfs.NewMem())
 	ref := n.create("t", base.TopicConfig{})
 	poll := func(edit ...func(*wire.FetchRequest)) chan fetched {

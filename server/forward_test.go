@@ -47,6 +47,7 @@ func cluster(t *testing.T) ([]*machine, []*node) {
 
 // Every metadata request does the same whichever node it is put to.
 func TestAnyNodeServesAnyRequest(t *testing.T) {
+	t.Parallel()
 	machines, clients := cluster(t)
 	var names []string
 	topics := make(map[string]base.TopicID)
@@ -116,6 +117,7 @@ func TestAnyNodeServesAnyRequest(t *testing.T) {
 
 // The same request id put to all nodes at once makes one topic, and all of them hear of it.
 func TestOneRequestThroughAllNodes(t *testing.T) {
+	t.Parallel()
 	_, clients := cluster(t)
 	for i := range 8 {
 		id := requestID()
@@ -137,6 +139,7 @@ func TestOneRequestThroughAllNodes(t *testing.T) {
 
 // Requests go on while a node goes: none fails, and each change is seen by whoever asks next, wherever.
 func TestRequestsSurviveANodeThatStops(t *testing.T) {
+	t.Parallel()
 	machines, clients := cluster(t)
 	const topics = 16
 	for i := range topics {

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand"
@@ -23,7 +24,12 @@ import (
 )
 
 // memberlist's goroutines cannot be waited for; they end by themselves a few seconds after the node's.
+//
+// Clusters wait for most of their time: more of them run side by side than there are cores, unless -parallel says otherwise.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).triggerFunc"))
 }
 

@@ -15,6 +15,7 @@ import (
 // Pages put together from several nodes, each of which sends only the beginning of what it has, list every topic once
 // and in order, whatever the limit and however the topics are spread.
 func TestMergedPagesListEverythingOnce(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		nodes := make([][]wire.TopicSummary, 1+r.IntN(5))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -224,6 +223,7 @@ func leaders(d sdk.TopicDetail) (leading, holding map[base.NodeID]int) {
 }
 
 func TestSegmentsOnSeveralNodes(t *testing.T) {
+	t.Parallel()
 	c := newFleet(t)
 	c.create("orders", 8, sdk.TopicConfig{SegmentBytes: base.MinSegmentBytes})
 	d := c.describe("orders")
@@ -253,6 +253,7 @@ func TestSegmentsOnSeveralNodes(t *testing.T) {
 
 // The first record of a time or later is found wherever its segment lies.
 func TestOffsetsByTimeOverSeveralNodes(t *testing.T) {
+	t.Parallel()
 	c := newFleet(t)
 	c.create("orders", 2, sdk.TopicConfig{SegmentBytes: base.MinSegmentBytes})
 	l := c.load("orders", 4000)
@@ -283,6 +284,7 @@ func TestOffsetsByTimeOverSeveralNodes(t *testing.T) {
 
 // What retention removes goes from every node that held it, and the range begins where it was cut, whoever leads it.
 func TestRetentionOverSeveralNodes(t *testing.T) {
+	t.Parallel()
 	c := newFleet(t)
 	c.create("orders", 1, sdk.TopicConfig{SegmentBytes: base.MinSegmentBytes, RetentionBytes: 3 * base.MinSegmentBytes})
 	l := c.load("orders", 4000)
@@ -322,10 +324,10 @@ func TestRetentionOverSeveralNodes(t *testing.T) {
 
 // A range whose only copy is on a node that is away waits for it; the others go on.
 func TestARangeWaitsForItsOnlyHolder(t *testing.T) {
+	t.Parallel()
 	c := newFleet(t)
 	c.create("orders", 16, sdk.TopicConfig{})
 	away := c.machines[2]
-	away.cfg.ClientPort = away.srv.listener.Addr().(*net.TCPAddr).Port
 	id := away.srv.id.Node
 	lost := make(map[sdk.RangeID]bool)
 	for _, r := range c.describe("orders").Ranges {
@@ -371,6 +373,7 @@ func TestARangeWaitsForItsOnlyHolder(t *testing.T) {
 
 // Coordinators come and go while segments roll from node to node: each segment gets one successor.
 func TestRollsWhileCoordinatorsChange(t *testing.T) {
+	t.Parallel()
 	c := newFleet(t)
 	c.create("orders", 8, sdk.TopicConfig{SegmentBytes: base.MinSegmentBytes})
 	l := c.load("orders", 4000)
@@ -400,13 +403,13 @@ func TestRollsWhileCoordinatorsChange(t *testing.T) {
 }
 
 func TestANodeRestartsUnderLoad(t *testing.T) {
+	t.Parallel()
 	c := newFleet(t)
 	c.create("orders", 8, sdk.TopicConfig{SegmentBytes: base.MinSegmentBytes})
 	l := c.load("orders", 1000)
 	l.reach(500)
 	for _, i := range []int{1, 2, 0} {
 		m := c.machines[i]
-		m.cfg.ClientPort = m.srv.listener.Addr().(*net.TCPAddr).Port
 		m.stop()
 		m.start()
 		formed(t, c.machines)

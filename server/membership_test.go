@@ -34,6 +34,7 @@ func (m *machine) wipe() { m.mem = vfs.NewMem() }
 // What becomes of disks that are not the node's, and of starts without a root, is in internal/sim, in virtual time.
 
 func TestOneGrowsToThree(t *testing.T) {
+	t.Parallel()
 	one := newMachine(t, 1)
 	one.start()
 	more := []*machine{newMachine(t, 2), newMachine(t, 3)}
@@ -45,6 +46,7 @@ func TestOneGrowsToThree(t *testing.T) {
 }
 
 func TestNamesAndIPv6(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ name, host, advertise string }{
 		{"IPv6", "::1", "::1"},
 		{"a name", "127.0.0.1", "broker.test"},
@@ -73,6 +75,7 @@ func TestNamesAndIPv6(t *testing.T) {
 
 // Who waits for a cluster joins it whenever there is one, and says meanwhile what it waits for.
 func TestJoinerWaits(t *testing.T) {
+	t.Parallel()
 	founder, joiner := newMachine(t, 1), newMachine(t, 2)
 	joiner.cfg.JoinSeedNodes = []string{founder.seed()}
 	started := make(chan error, 1)
@@ -88,6 +91,7 @@ func TestJoinerWaits(t *testing.T) {
 
 // A configuration that says bootstrap for good makes no second cluster after the loss of a disk.
 func TestBootstrapMeetsACluster(t *testing.T) {
+	t.Parallel()
 	yes := true
 	machines := []*machine{newMachine(t, 1), newMachine(t, 2)}
 	seeds(machines, func(i int, c *config.Config) {
@@ -105,6 +109,7 @@ func TestBootstrapMeetsACluster(t *testing.T) {
 }
 
 func TestFoundersOfDifferentLists(t *testing.T) {
+	t.Parallel()
 	machines := three(t, func(i int, c *config.Config) {
 		c.BootstrapExpect = 3
 		if i == 1 {
@@ -126,6 +131,7 @@ func TestFoundersOfDifferentLists(t *testing.T) {
 
 // Nodes with one key form a cluster; one with another key, or without, is turned away before it is admitted.
 func TestClusterKey(t *testing.T) {
+	t.Parallel()
 	key := bytes.Repeat([]byte{7}, 32)
 	machines := []*machine{newMachine(t, 1), newMachine(t, 2), newMachine(t, 3)}
 	for _, m := range machines {

@@ -24,6 +24,7 @@ func smallCache(c *config.Config) { c.CacheBudgetBytes = 1 << 20 }
 // A disk that takes 300 ms a sync, and far more work than it can do: every request has an answer by its deadline, and
 // each error says whether the batch may still be applied.
 func TestOverloadIsAnsweredInTime(t *testing.T) {
+	t.Parallel()
 	fault := vfs.NewFault(vfs.NewMem())
 	n := start(t, fault)
 	ref := n.create("t", base.TopicConfig{})

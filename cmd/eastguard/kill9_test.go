@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"strconv"
 	"sync"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/eastguard/eastguard/internal/sim/testport"
 	"github.com/eastguard/eastguard/sdk"
 )
 
@@ -73,15 +73,13 @@ func TestKill9(t *testing.T) {
 	require.Zero(t, p.exit())
 }
 
-// freePort finds a port that nobody uses, for a broker that must come back under the same one.
+// freePort is a port that nobody else uses, for a broker that must come back under the same one.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	p, err := testport.Take("127.0.0.1")
 	require.NoError(t, err)
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
+	t.Cleanup(func() { _ = p.Release() })
+	return strconv.Itoa(p.Number)
 }
 
 // load is a set of producers that write numbered records as fast as they are taken.

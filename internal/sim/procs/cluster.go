@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/eastguard/eastguard/internal/sim/testport"
 	"github.com/eastguard/eastguard/sdk"
 )
 
@@ -28,6 +30,7 @@ type Cluster struct {
 	Nodes []*Node
 
 	options Options
+	ports   []*testport.Port // claimed as long as the cluster is in use: one that was closed starts again
 }
 
 // founders is how many nodes found a cluster together.
@@ -74,17 +77,17 @@ func (c *Cluster) place() error {
 	if err := os.MkdirAll(n.Dir, 0o700); err != nil {
 		return err
 	}
-	var err error
-	for _, addr := range []*string{&n.Client, &n.Data, &n.Control} {
-		if *addr, err = freeAddress(false); err != nil {
+	const host = "127.0.0.1"
+	for _, addr := range []*string{&n.Client, &n.Data, &n.Control, &n.Peers} {
+		p, err := testport.Take(host)
+		if err != nil {
 			return err
 		}
-	}
-	if n.Peers, err = freeAddress(true); err != nil {
-		return err
+		c.ports = append(c.ports, p)
+		*addr = net.JoinHostPort(host, strconv.Itoa(p.Number))
 	}
 	n.args = append([]string{
-		"--node-id", n.Name, "--host", "127.0.0.1", "--client-port", portOf(n.Client), "--cluster-port", portOf(n.Peers),
+		"--node-id", n.Name, "--host", host, "--client-port", portOf(n.Client), "--cluster-port", portOf(n.Peers),
 		"--data-port", portOf(n.Data), "--admin-port", portOf(n.Control), "--log-format", "json",
 		"--data-dir", filepath.Join(n.Dir, "data"), "--meta-dir", filepath.Join(n.Dir, "meta"),
 	}, c.options.Args...)
@@ -96,28 +99,6 @@ func (c *Cluster) place() error {
 	}
 	c.Nodes = append(c.Nodes, n)
 	return nil
-}
-
-// freeAddress finds a port of loopback that nobody uses; with packets it is free for UDP too. It stays free for long
-// enough in practice: the kernel hands out others first.
-func freeAddress(packets bool) (string, error) {
-	for range 20 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return "", err
-		}
-		addr := l.Addr().String()
-		if packets {
-			p, err := net.ListenPacket("udp", addr)
-			if err != nil {
-				_ = l.Close()
-				continue
-			}
-			_ = p.Close()
-		}
-		return addr, l.Close()
-	}
-	return "", errors.New("no free port")
 }
 
 func portOf(addr string) string {
