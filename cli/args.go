@@ -14,6 +14,8 @@ func argsBetween(least, most int) cobra.PositionalArgs {
 		case len(args) < least:
 			return usagef("%s needs %s more", cmd.CommandPath(), plural(int64(least-len(args)), "argument")).
 				WithHint("usage: %s", cmd.UseLine())
+		case most == 0 && len(args) > 0:
+			return usagef("%s takes no arguments, but %q was given", cmd.CommandPath(), args[0]).WithHint("usage: %s", cmd.UseLine())
 		case len(args) > most:
 			return usagef("%s takes at most %s, %d were given", cmd.CommandPath(), plural(int64(most), "argument"), len(args)).
 				WithHint("usage: %s", cmd.UseLine())

@@ -329,8 +329,9 @@ func (o *eventsOptions) line(w *bufio.Writer, row eventRow) error {
 }
 
 func changeText(row eventRow) string {
-	if row.Before == "" && row.After == "" {
-		return ""
+	switch row.Before {
+	case "", row.After: // nothing was before, or the same again, as of a node that starts anew
+		return row.After
 	}
 	return row.Before + " -> " + row.After
 }

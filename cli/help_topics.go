@@ -57,7 +57,8 @@ The file:
 }
 
 const helpFormatting = `-o FORMAT
-  table   for people (default); wide adds columns
+  table   for people (default); wide adds columns. On a terminal too narrow
+          for all, some are left out, and an ellipsis ends the headings
   json    a list is an array, a describe an object, a stream one object a line
   jsonl   one object a line
   yaml    the same as json; streams are documents

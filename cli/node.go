@@ -35,30 +35,30 @@ type nodeRow struct {
 	State          string            `json:"state" doc:"alive, suspect, dead, left"`
 	Status         string            `json:"status" doc:"normal, draining, leaving, out"`
 	ClientAddress  string            `json:"client_address" col:"ADDRESS"`
-	Rack           string            `json:"rack" col:"RACK"`
-	Boot           uint64            `json:"boot" col:"BOOT"`
+	Rack           string            `json:"rack" col:"RACK,spare"`
+	Boot           uint64            `json:"boot" col:"BOOT,spare"`
 	Vnodes         int               `json:"vnodes" col:"VNODES,wide"`
-	Owns           float64           `json:"owns_percent" col:"OWNS" as:"percent" doc:"share of the ring"`
+	Owns           float64           `json:"owns_percent" col:"OWNS,spare" as:"percent" doc:"share of the ring"`
 	Leaders        int               `json:"leaders" col:"LEADERS" doc:"segments led here"`
 	ShardLeaders   int               `json:"shard_leaders" col:"SHARDS" doc:"metadata shards led here"`
 	Replicas       int               `json:"shard_replicas" col:"REPLICAS,wide" doc:"replicas of metadata shards"`
 	Segments       int               `json:"segments" col:"SEGMENTS"`
-	DiskUsed       int64             `json:"disk_used_bytes" col:"DISK" as:"share" of:"DiskTotal" doc:"of the file system, by whomever"`
+	DiskUsed       int64             `json:"disk_used_bytes" col:"DISK,spare" as:"share" of:"DiskTotal" doc:"of the file system, by whomever"`
 	DiskTotal      int64             `json:"disk_total_bytes"`
-	InPerSec       int64             `json:"in_bytes_per_sec" col:"IN/s" as:"bytes"`
-	OutPerSec      int64             `json:"out_bytes_per_sec" col:"OUT/s" as:"bytes"`
-	FsyncP99Us     int64             `json:"fsync_p99_us" col:"FSYNC-P99" as:"us"`
+	InPerSec       int64             `json:"in_bytes_per_sec" col:"IN/s,spare" as:"bytes"`
+	OutPerSec      int64             `json:"out_bytes_per_sec" col:"OUT/s,spare" as:"bytes"`
+	FsyncP99Us     int64             `json:"fsync_p99_us" col:"FSYNC-P99,spare" as:"us"`
 	AckP99Us       int64             `json:"ack_p99_us" col:"ACK-P99,wide" as:"us"`
 	RttUs          int64             `json:"rtt_us" col:"RTT,wide" as:"us" doc:"between the node that answered and this one"`
 	Connections    int               `json:"connections" col:"CONNS,wide" doc:"of clients"`
-	UptimeMs       int64             `json:"uptime_ms" col:"UPTIME" as:"uptime"`
+	UptimeMs       int64             `json:"uptime_ms" col:"UPTIME,spare" as:"uptime"`
 	StartedAt      term.Time         `json:"started_at"`
 	Since          term.Time         `json:"state_since" col:"SINCE,wide" as:"age" doc:"when the state began"`
 	Admitted       bool              `json:"admitted" col:"ADMITTED,wide" doc:"the root shard has accepted this start"`
 	RingHash       term.Hash         `json:"ring_hash" col:"RING,wide"`
 	RingVersion    uint64            `json:"ring_version"`
 	Labels         map[string]string `json:"labels" col:"LABELS,wide"`
-	Version        string            `json:"version" col:"VERSION"`
+	Version        string            `json:"version" col:"VERSION,spare"`
 	RecordsIn      int64             `json:"in_records_per_sec"`
 	RecordsOut     int64             `json:"out_records_per_sec"`
 	AnsweredItself bool              `json:"answered" doc:"false: shown as others last heard of it"`

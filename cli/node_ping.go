@@ -97,11 +97,11 @@ func runNodePing(ctx context.Context, o *nodePingOptions, admin interface {
 	return nil
 }
 
-// targets are the nodes named; without names all that do not count as dead or left.
+// targets are the nodes named; without names all but those that said farewell.
 func (o *nodePingOptions) targets(ctx context.Context, admin nodeLister, list sdk.NodeList, names []string) ([]sdk.NodeStatus, error) {
 	var targets []sdk.NodeStatus
 	for _, n := range list.Nodes {
-		if len(names) == 0 && n.State != "dead" && n.State != "left" || slices.Contains(names, string(n.ID)) {
+		if len(names) == 0 && n.State != "left" || slices.Contains(names, string(n.ID)) {
 			targets = append(targets, n)
 		}
 	}

@@ -161,8 +161,12 @@ func TestNodePing(t *testing.T) {
 	require.Contains(t, errs, "did you mean")
 	_, _, exit, _ = onThree(t, nil, "node ping --count 0")
 	require.Equal(t, ExitUsage, exit)
-	_, _, exit, _ = onThree(t, dead("n3"), "node ping")
-	require.Equal(t, ExitOK, exit, "a dead node is only pinged by name")
+	out, _, exit, _ = onThree(t, dead("n3"), "node ping")
+	require.Equal(t, ExitNotMet, exit, "a dead node does not answer: a look that leaves it out would say that all is well")
+	require.Contains(t, out, "n3    direct")
+	out, _, exit, _ = onThree(t, func(a *fakeAdmin) { dead("n3")(a); n, _ := a.fakeNodes.find("n3"); n.State = "left" }, "node ping")
+	require.Equal(t, ExitOK, exit, "who said farewell is not expected to")
+	require.NotContains(t, out, "n3")
 }
 
 func TestNodeChanges(t *testing.T) {

@@ -23,7 +23,7 @@ type moveRow struct {
 	Shard        string  `json:"shard" col:"SHARD"`
 	From         string  `json:"from" col:"FROM"`
 	To           string  `json:"to" col:"TO"`
-	Term         uint64  `json:"term" col:"TERM"`
+	Term         *uint64 `json:"term" col:"TERM" doc:"in which the new leader leads; null: it is not known yet"`
 	LeaderlessMs float64 `json:"leaderless_ms" col:"LEADERLESS" as:"ms" doc:"nobody led for so long"`
 	Result       string  `json:"result" col:"RESULT" doc:"moved, would move, none, failed"`
 	Error        string  `json:"error" col:"ERROR,wide"`
@@ -31,7 +31,7 @@ type moveRow struct {
 
 func newMoveRow(m sdk.ShardMove, dryRun bool) moveRow {
 	row := moveRow{
-		Shard: m.Shard.String(), From: string(m.From), To: string(m.To), Term: m.Term, LeaderlessMs: float64(m.LeaderlessUs) / 1000,
+		Shard: m.Shard.String(), From: string(m.From), To: string(m.To), Term: &m.Term, LeaderlessMs: float64(m.LeaderlessUs) / 1000,
 		Result: "moved", Error: m.Error,
 	}
 	switch {
@@ -40,7 +40,7 @@ func newMoveRow(m sdk.ShardMove, dryRun bool) moveRow {
 	case m.From == m.To:
 		row.Result = "none"
 	case dryRun:
-		row.Result = "would move"
+		row.Result, row.Term = "would move", nil // the term to come is not known
 	}
 	return row
 }
@@ -92,6 +92,10 @@ func runShardTransfer(ctx context.Context, o *shardMoveOptions, admin interface 
 		return o.suggestNode(ctx, admin, string(r.To), suggestShard(err))
 	}
 	row := newMoveRow(found.Move, true)
+	if row.Result == "none" && !o.machine() {
+		o.note("node %s leads shard %s already", term.Escape(row.To), row.Shard)
+		return nil
+	}
 	if o.dryRun || row.Result == "none" {
 		return o.printMoves([]moveRow{row}, o.dryRun)
 	}
@@ -281,6 +285,10 @@ func newShardRecoverCommand(a *app) *cobra.Command {
 
 func runShardRecover(ctx context.Context, o *shardRecoverOptions, admin shardRecoverer, id sdk.ShardID) error {
 	plan, err := admin.RecoverShard(ctx, sdk.RecoverShard{Shard: id, DryRun: true})
+	var e *sdk.Error
+	if errors.As(err, &e) && e.Code == sdk.CodePreconditionFailed && e.HintText() == e.Code.Info().Hint {
+		return e.WithHint("there is nothing to recover: eg-cli shard describe %s", id)
+	}
 	if err != nil {
 		return suggestShard(err)
 	}

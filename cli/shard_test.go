@@ -92,7 +92,7 @@ func TestShardLocate(t *testing.T) {
 
 func TestShardTransfer(t *testing.T) {
 	out, _, exit, admin := onThree(t, nil, "shard transfer 3 n2 --dry-run")
-	require.Equal(t, "SHARD  FROM  TO  TERM  LEADERLESS  RESULT\n3      n1    n2     4           -  would move\n", out)
+	require.Equal(t, "SHARD  FROM  TO  TERM  LEADERLESS  RESULT\n3      n1    n2     -           -  would move\n", out)
 	require.Equal(t, ExitOK, exit)
 	require.Empty(t, admin.moved)
 	_, _, exit, _ = onThree(t, nil, "shard transfer 3 n2 --dry-run --detailed-exitcode")
@@ -108,6 +108,8 @@ func TestShardTransfer(t *testing.T) {
 	require.Contains(t, out, `"result": "none"`)
 	require.NoError(t, matchSchema("shard.move", out))
 	require.Empty(t, admin.moved)
+	_, errs, _, _ := onThree(t, nil, "shard transfer 3 n1")
+	require.Contains(t, errs, "node n1 leads shard 3 already")
 	_, _, exit, _ = onThree(t, nil, "shard transfer 3 n9 --yes")
 	require.Equal(t, ExitNotFound, exit)
 	_, _, exit, _ = onThree(t, nil, "shard transfer 77 n1 --yes")

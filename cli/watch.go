@@ -222,8 +222,7 @@ func (w *watcher) repaint(text string, now time.Time) error {
 	head := fmt.Sprintf("%s  every %s  %s  q ends", w.title, term.FormatSpan(w.interval), now.Format(time.TimeOnly))
 	b.WriteString(style.Dim(term.Truncate(head, cols, w.io.ASCII())) + "\x1b[K\n")
 	if w.trouble != "" {
-		b.WriteString(style.Bad(term.Truncate(term.Escape(w.trouble), cols, w.io.ASCII())) + "\x1b[K\n")
-		rows--
+		rows-- // for it, below: what is watched must not jump when trouble comes and goes
 	}
 	lines, before := splitLines(text), splitLines(w.last)
 	for i, line := range lines {
@@ -234,6 +233,9 @@ func (w *watcher) repaint(text string, now time.Time) error {
 			line = markChanges(before[i], line, style)
 		}
 		b.WriteString(line + "\x1b[K\n")
+	}
+	if w.trouble != "" {
+		b.WriteString(style.Bad(term.Truncate(term.Escape(w.trouble), cols, w.io.ASCII())) + "\x1b[K\n")
 	}
 	b.WriteString("\x1b[J" + wrapOn)
 	w.last = text

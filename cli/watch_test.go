@@ -72,6 +72,7 @@ func TestWatchOutlastsItsBroker(t *testing.T) {
 	require.Len(t, shown, 4)
 	for i, f := range shown {
 		require.Contains(t, f, "10.0.0.12:2921", "the last answer stays")
+		require.Contains(t, strings.Split(f, "\n")[1], "ST  NODE", "and where it was")
 		require.Equal(t, i == 1 || i == 2, strings.Contains(f, "no broker answers"), "frame %d", i)
 	}
 

@@ -139,10 +139,7 @@ func Width(s string) int { return displaywidth.String(s) }
 // Truncate cuts s to at most width cells, the last of them an ellipsis when something was cut. It never cuts
 // inside a grapheme.
 func Truncate(s string, width int, ascii bool) string {
-	tail := "…"
-	if ascii {
-		tail = "..."
-	}
+	tail := Ellipsis(ascii)
 	switch {
 	case Width(s) <= width:
 		return s
@@ -150,6 +147,14 @@ func Truncate(s string, width int, ascii bool) string {
 		return displaywidth.TruncateString(s, max(width, 0), "")
 	}
 	return displaywidth.TruncateString(s, width, tail)
+}
+
+// Ellipsis stands for what was left out.
+func Ellipsis(ascii bool) string {
+	if ascii {
+		return "..."
+	}
+	return "…"
 }
 
 // Pad fills s with blanks to width cells, on the left for numbers.

@@ -298,3 +298,31 @@ func TestSchema(t *testing.T) {
 		t.Errorf("required (-want +got)\n%s", diff)
 	}
 }
+
+// A terminal too narrow for a table gets fewer columns, whole, before anything is cut; who names columns gets them.
+func TestSpareColumnsAreLeftOut(t *testing.T) {
+	type row struct {
+		Node    string `json:"node" col:"NODE"`
+		Address string `json:"address" col:"ADDRESS"`
+		Disk    string `json:"disk" col:"DISK,spare"`
+		Shards  int    `json:"shards" col:"SHARDS"`
+		Version string `json:"version" col:"VERSION,spare"`
+	}
+	rows := []row{{"n1", "10.0.0.11:2921", "82% of 252 GiB", 4, "1.2.3"}}
+	all := "NODE  ADDRESS         DISK            SHARDS  VERSION\nn1    10.0.0.11:2921  82% of 252 GiB       4  1.2.3\n"
+	if got := render(t, Output{Width: 53}, rows); got != all {
+		t.Errorf("all fit:\n%s", got)
+	}
+	if got, want := render(t, Output{Width: 52}, rows), "NODE  ADDRESS         DISK            SHARDS …\nn1    10.0.0.11:2921  82% of 252 GiB       4\n"; got != want {
+		t.Errorf("one has no room:\n%s", got)
+	}
+	if got, want := render(t, Output{Width: 40, ASCII: true}, rows), "NODE  ADDRESS         SHARDS ...\nn1    10.0.0.11:2921       4\n"; got != want {
+		t.Errorf("two have no room:\n%s", got)
+	}
+	if got, want := render(t, Output{Width: 20, NoHeaders: true}, rows), "n1  10.0.0.11:29…  4\n"; got != want {
+		t.Errorf("nothing more to leave out:\n%s", got)
+	}
+	if got := render(t, Output{Width: 30, Columns: []string{"node", "version", "disk"}}, rows); !strings.HasPrefix(got, "NODE  VERSION  DISK") {
+		t.Errorf("columns by name:\n%s", got)
+	}
+}

@@ -3,6 +3,7 @@ package term
 import (
 	"bufio"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -12,8 +13,9 @@ const (
 	tableMinWidth = 20
 )
 
-// writeTable prints aligned columns with no trailing blanks. On a terminal that is too narrow, columns of text
-// are shortened, widest first; numbers are never cut.
+// writeTable prints aligned columns with no trailing blanks. On a terminal that is too narrow, spare columns are left
+// out, from the right, which an ellipsis behind the headings tells; then columns of text are shortened, widest first.
+// Numbers are never cut.
 func (o *Output) writeTable(w *bufio.Writer, cols []column, rows reflect.Value) error {
 	grid := make([][]string, 0, rows.Len()+1)
 	if !o.NoHeaders {
@@ -33,9 +35,16 @@ func (o *Output) writeTable(w *bufio.Writer, cols []column, rows reflect.Value) 
 		}
 		grid = append(grid, line)
 	}
+	before := len(cols)
+	if o.Format != FormatWide && len(o.Columns) == 0 { // else somebody has asked for each of them
+		cols, grid = o.spare(cols, grid)
+	}
 	widths := o.fit(cols, grid)
 	for i, line := range grid {
 		text := layout(line, cols, widths, o.ASCII)
+		if i == 0 && len(cols) < before && !o.NoHeaders {
+			text += " " + Ellipsis(o.ASCII)
+		}
 		if i == 0 && !o.NoHeaders {
 			text = o.Style.Bold(text)
 		}
@@ -44,6 +53,47 @@ func (o *Output) writeTable(w *bufio.Writer, cols []column, rows reflect.Value) 
 		}
 	}
 	return nil
+}
+
+// spare leaves out spare columns, the last one first, until the line fits with the ellipsis that tells of it.
+func (o *Output) spare(cols []column, grid [][]string) ([]column, [][]string) {
+	room := o.Width
+	for o.Width >= tableMinWidth && lineWidth(natural(cols, grid)) > room {
+		room = o.Width - len(" ...")
+		last := -1
+		for i, c := range cols {
+			if c.spare {
+				last = i
+			}
+		}
+		if last < 0 {
+			break
+		}
+		cols = slices.Delete(slices.Clone(cols), last, last+1)
+		for i, line := range grid {
+			grid[i] = slices.Delete(line, last, last+1)
+		}
+	}
+	return cols, grid
+}
+
+// natural is how wide each column wants to be.
+func natural(cols []column, grid [][]string) []int {
+	widths := make([]int, len(cols))
+	for _, line := range grid {
+		for i, cell := range line {
+			widths[i] = max(widths[i], Width(cell))
+		}
+	}
+	return widths
+}
+
+func lineWidth(widths []int) int {
+	total := columnGap * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	return total
 }
 
 func layout(line []string, cols []column, widths []int, ascii bool) string {
@@ -56,20 +106,11 @@ func layout(line []string, cols []column, widths []int, ascii bool) string {
 
 // fit gives each column its natural width, then takes from the widest text column until the line fits.
 func (o *Output) fit(cols []column, grid [][]string) []int {
-	widths := make([]int, len(cols))
-	for _, line := range grid {
-		for i, cell := range line {
-			widths[i] = max(widths[i], Width(cell))
-		}
-	}
+	widths := natural(cols, grid)
 	if o.Width < tableMinWidth {
 		return widths
 	}
-	total := columnGap * (len(cols) - 1)
-	for _, w := range widths {
-		total += w
-	}
-	for total > o.Width {
+	for total := lineWidth(widths); total > o.Width; {
 		widest := -1
 		for i, w := range widths {
 			if !cols[i].right && w > minColumn && (widest < 0 || w > widths[widest]) {
