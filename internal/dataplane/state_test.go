@@ -11,6 +11,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/rangestate"
 )
 
 var there = base.Replica{Node: "n2", Disk: base.DiskID{8}}
@@ -180,6 +181,22 @@ func TestWhereNothingWasWrittenNobodyIsAsked(t *testing.T) {
 		empty := successor(0)
 		require.Equal(t, meta.StatusHeld, w.n2.assign(empty).Status)
 		require.Zero(t, w.loads.Load())
+	})
+}
+
+// Metadata names no segment to ask although there were records: what the range remembered is lost, and the next to open
+// behind this segment is to know that.
+func TestAStateThatNobodyHasIsKnownToBeLost(t *testing.T) {
+	twoBubble(t, func(t *testing.T, w *two) {
+		orphan := successor(5)
+		orphan.From, orphan.Prev = nil, 0
+		require.Equal(t, meta.StatusHeld, w.n2.assign(orphan).Status)
+		require.Zero(t, w.loads.Load())
+		b, err := w.n2.plane.StateAt(testRef, orphan.Segment, 5)
+		require.NoError(t, err)
+		state, err := rangestate.Decode(b)
+		require.NoError(t, err)
+		require.True(t, state.ForgotAny())
 	})
 }
 
