@@ -238,7 +238,7 @@ func TestBrokerServesItsAdminPort(t *testing.T) {
 
 	_, body = get(t, n, "/metrics")
 	for _, want := range []string{
-		`eastguard_build_info{go="go`, `eastguard_requests_total{kind="produce"} 0`, "eastguard_fsync_seconds_count ", "eastguard_goroutines ",
+		`eastguard_build_info{go="go`, `eastguard_requests_total{kind="produce"} 0`, "eastguard_fsync_seconds_count ", "eastguard_shard_fsync_seconds_count ", "eastguard_goroutines ",
 	} {
 		require.Contains(t, body, want)
 	}

@@ -29,7 +29,7 @@ func (r *Router) try(ctx context.Context, req Request, node base.NodeID, path []
 		// Whatever the try itself came to, nobody took the request's time away.
 		err = base.Errorf(base.CodeUnreachable, "forward", "node %s: %w", node, errMoved).WithOutcome(base.OutcomeOf(err))
 		r.claims.doubt(req.Shard, claim)
-	case elsewhere(err) && claim.Leader != "":
+	case tryElsewhere(err) && claim.Leader != "":
 		r.claims.doubt(req.Shard, claim)
 	}
 	return a, err
@@ -47,11 +47,11 @@ func (r *Router) answer(ctx context.Context, req Request, node base.NodeID, path
 	if r.o.Peers == nil {
 		return reply{}, base.Errorf(base.CodeUnreachable, "forward", "node %s is not connected", node)
 	}
-	r.forwarded.Inc()
 	path = append(path[:len(path):len(path)], r.o.Self)
 	b, err := r.o.Peers.Call(ctx, node, KindForward, encode(envelope{
 		Kind: req.Kind, Shard: req.Shard, Path: path, BudgetMs: budget(ctx), Message: req.Message,
 	}))
+	r.metrics.forwarded[resultOf(err)].Inc()
 	if err != nil {
 		return reply{}, err
 	}

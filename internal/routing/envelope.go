@@ -120,6 +120,7 @@ func (r *Router) serve(ctx context.Context, e envelope, req Request) ([]byte, er
 	ctx, cancel := context.WithTimeout(ctx, min(time.Duration(e.BudgetMs)*time.Millisecond, mostBudget))
 	defer cancel()
 	a, err := r.pass(ctx, req, e.Path)
+	r.metrics.received[len(e.Path)-1][resultOf(err)].Inc()
 	if err != nil {
 		return nil, err
 	}

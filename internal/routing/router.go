@@ -71,7 +71,7 @@ type Router struct {
 	stop    chan struct{}
 	stopped sync.Once
 
-	forwarded, retried *telemetry.Counter
+	metrics metrics
 }
 
 // New makes a Router. Start runs its watcher; without it, requests under way are not moved to a newer leader.
@@ -90,8 +90,7 @@ func New(o Options) *Router {
 	}
 	r := &Router{
 		o: o, claims: newClaims(), gate: newGate(o.MaxRequests, o.MaxShardRequests), stop: make(chan struct{}),
-		forwarded: o.Metrics.Counter("eastguard_forwarded_requests_total", "Metadata requests sent on to the node that leads their shard."),
-		retried:   o.Metrics.Counter("eastguard_forward_retries_total", "Further tries of such requests, because the first node did not lead or did not answer."),
+		metrics: newMetrics(o.Metrics),
 	}
 	r.watcher.init()
 	return r

@@ -30,7 +30,7 @@ func (r *Router) Do(ctx context.Context, req Request) ([]byte, error) {
 		t.queue, t.asked, t.widened, t.redirects = r.likeliest(req.Shard), nil, false, 0
 		for node, ok := t.next(); ok; node, ok = t.next() {
 			if round > 0 || len(t.asked) > 1 {
-				r.retried.Inc()
+				r.metrics.retried.Inc()
 			}
 			a, err := r.try(ctx, req, node, nil)
 			if err == nil {
@@ -76,11 +76,11 @@ func (t *trip) final(err error) bool {
 		t.ambiguous = t.ambiguous || t.req.Changes
 	case base.NotApplied:
 	}
-	return !elsewhere(err)
+	return !tryElsewhere(err)
 }
 
-// elsewhere reports whether another node, or the same one later, may do what this one could not.
-func elsewhere(err error) bool {
+// tryElsewhere reports whether another node, or the same one later, may do what this one could not.
+func tryElsewhere(err error) bool {
 	if errors.Is(err, errMoved) {
 		return true
 	}

@@ -12,13 +12,27 @@ import (
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
+// forwards is how often a node has sent a request on.
+func (m *member) forwards() (n uint64) {
+	for _, c := range m.r.metrics.forwarded {
+		n += c.Value()
+	}
+	return n
+}
+
+func TestResults(t *testing.T) {
+	require.Equal(t, "answered", resultOf(nil).String())
+	require.Equal(t, "refused", resultOf(base.Errorf(base.CodeTopicNotFound, "", "")).String())
+	require.Equal(t, "elsewhere", resultOf(base.Errorf(base.CodeNotLeader, "", "")).String())
+}
+
 func TestServedHere(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		c := newCluster(t, "n1", "n2")
 		c.lead("n1", 3)
 		c.believe("n1", 3, "n1")
 		require.Equal(t, "look by n1", c.mustAsk("n1", wire.KindRoute, "look"))
-		require.Zero(t, c.nodes["n1"].r.forwarded.Value())
+		require.Zero(t, c.nodes["n1"].forwards())
 	})
 }
 
@@ -28,8 +42,8 @@ func TestForwardedOnce(t *testing.T) {
 		c.lead("n3", 3)
 		c.believe("n3", 3, "n1", "n2", "n3")
 		require.Equal(t, "look by n3", c.mustAsk("n1", wire.KindRoute, "look"))
-		require.EqualValues(t, 1, c.nodes["n1"].r.forwarded.Value())
-		require.Zero(t, c.nodes["n1"].r.retried.Value())
+		require.EqualValues(t, 1, c.nodes["n1"].forwards())
+		require.Zero(t, c.nodes["n1"].r.metrics.retried.Value())
 	})
 }
 
@@ -41,12 +55,15 @@ func TestOldClaimIsPassedOnAndCorrected(t *testing.T) {
 		c.believe("n2", 3, "n1")
 		c.believe("n3", 4, "n2", "n3")
 		require.Equal(t, "look by n3", c.mustAsk("n1", wire.KindRoute, "look"))
-		require.EqualValues(t, 1, c.nodes["n2"].r.forwarded.Value())
+		require.EqualValues(t, 1, c.nodes["n2"].forwards())
+		require.EqualValues(t, 1, c.nodes["n1"].r.metrics.forwarded[answered].Value())
+		require.EqualValues(t, 1, c.nodes["n2"].r.metrics.received[0][answered].Value())
+		require.EqualValues(t, 1, c.nodes["n3"].r.metrics.received[1][answered].Value(), "it has changed nodes twice")
 		claim, ok := c.nodes["n1"].r.Leader(shard)
 		require.True(t, ok)
 		require.Equal(t, Claim{Leader: "n3", Term: 4}, claim)
 		c.mustAsk("n1", wire.KindRoute, "look")
-		require.EqualValues(t, 1, c.nodes["n2"].r.forwarded.Value())
+		require.EqualValues(t, 1, c.nodes["n2"].forwards())
 	})
 }
 
@@ -61,7 +78,7 @@ func TestCircularBeliefs(t *testing.T) {
 		start := time.Now()
 		require.Equal(t, "look by n3", c.mustAsk("n1", wire.KindRoute, "look"))
 		require.Zero(t, time.Since(start), "found without a pause, among the voters")
-		require.LessOrEqual(t, c.nodes["n2"].r.forwarded.Value(), uint64(1))
+		require.LessOrEqual(t, c.nodes["n2"].forwards(), uint64(1))
 	})
 }
 

@@ -174,6 +174,7 @@ func Open(o Options) (*Host, error) {
 	h.log, err = openSharedLog(logOptions{
 		WAL: wal.Options{
 			FS: o.FS, Dir: filepath.Join(o.Dir, "wal"), UUID: o.Meta, FileBytes: o.FileBytes, OnFatal: o.OnFatal, Logger: o.Logger,
+			Observe: func(c wal.CommitStats) { h.metrics.fsync.Observe(c.Sync) },
 		},
 		Timeout: o.StoreTimeout, MakeRoom: o.MakeRoom, Logger: o.Logger,
 	})

@@ -10,7 +10,7 @@ import (
 // metrics are what the shards count.
 type metrics struct {
 	applied, refused, unknown *telemetry.Counter
-	took                      *telemetry.Histogram
+	fsync, took               *telemetry.Histogram
 }
 
 func newMetrics(r *telemetry.Registry) metrics {
@@ -25,6 +25,7 @@ func newMetrics(r *telemetry.Registry) metrics {
 		applied: proposals("committed"),
 		refused: proposals("refused"),
 		unknown: proposals("unknown"),
+		fsync:   r.Histogram("eastguard_shard_fsync_seconds", "One fdatasync of the log that all replicas here share."),
 		took:    r.Histogram("eastguard_shard_propose_seconds", "From the proposal of a command to its being applied here."),
 	}
 }
