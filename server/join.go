@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -304,7 +305,7 @@ func (f *search) ask(ctx context.Context, addr string) *whoAnswer {
 		delete(f.notes, addr)
 		return nil
 	case err != nil:
-		f.notes[addr] = err.Error()
+		f.notes[addr] = inTheWay(err)
 		return nil
 	}
 	f.notes[addr] = fmt.Sprintf("node %s: %s", who.Node, answer.Waits)
@@ -314,7 +315,27 @@ func (f *search) ask(ctx context.Context, addr string) *whoAnswer {
 func (f *search) note(addr string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.notes[addr] = err.Error()
+	f.notes[addr] = inTheWay(err)
+}
+
+// inTheWay is why a seed did not answer, for who has to mend the list: without the names that the messages have here, and
+// with what is mostly meant by an answer that makes no sense, or none.
+func inTheWay(err error) string {
+	var e *base.Error
+	for next := err; errors.As(next, &e); next = e.Err {
+		err = e
+	}
+	text := err.Error()
+	if e, ok := err.(*base.Error); ok {
+		text = (&base.Error{Code: e.Code, Msg: e.Msg}).Error()
+	}
+	switch {
+	case base.CodeOf(err) == base.CodeCorruptFrame:
+		return "it speaks another protocol (" + text + "): name the node's cluster_port"
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "it does not answer (" + text + "): name the node's cluster_port"
+	}
+	return text
 }
 
 func (f *search) waitsFor(what string) { f.waits = what }

@@ -257,6 +257,7 @@ func TestMistakes(t *testing.T) {
 		{name: "node id", args: "--node-id a/b", error: `node_id: "a/b" cannot name a node`},
 		{name: "labels too long", args: "--rack " + strings.Repeat("r", 300), error: "rack and labels have 300 bytes together"},
 		{name: "shards", args: "--shards 12", error: "shards: 12 is not a power of two"},
+		{name: "seed without brackets", args: "--join-seed-nodes ::1:2932", error: `join_seed_nodes: "::1:2932" has no port`, hint: "write [::1:2932]:2922, or [::1]:2932"},
 		{name: "seed without port", args: "--join-seed-nodes n2", error: `join_seed_nodes: "n2" has no port`, hint: "write n2:2922"},
 		{name: "seed with bad port", args: "--join-seed-nodes n2:0", error: `join_seed_nodes: "n2:0" is not host:port`},
 		{name: "expect without seeds", args: "--bootstrap-expect 3", error: "bootstrap_expect 3 needs join_seed_nodes"},

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"math/bits"
 	"net"
 	"net/netip"
@@ -133,7 +132,11 @@ func (c Config) checkSeeds() error {
 	for _, seed := range c.JoinSeedNodes {
 		host, port, err := net.SplitHostPort(seed)
 		if err != nil && isHost(seed) {
-			return usageError(fmt.Sprintf("write %s", net.JoinHostPort(seed, "2922")), "join_seed_nodes: %q has no port", seed)
+			hint := "write " + net.JoinHostPort(seed, "2922")
+			if i := strings.LastIndexByte(seed, ':'); i > 0 && net.ParseIP(seed[:i]) != nil { // ::1:2922 is an address by itself
+				hint += ", or " + net.JoinHostPort(seed[:i], seed[i+1:])
+			}
+			return usageError(hint, "join_seed_nodes: %q has no port", seed)
 		}
 		n, portErr := strconv.ParseUint(port, 10, 16)
 		if err != nil || portErr != nil || n == 0 || !isHost(host) {
