@@ -130,14 +130,15 @@ func (h *Host) onSeat(ctx context.Context, r *peer.Request) ([]byte, error) {
 		return nil, err
 	}
 	term := g.readyTerm.Load()
-	// Read before the configuration: a seat that is given from here on lies behind it, and the answer does not take it.
-	last := g.raft.LastIndex()
 	switch {
 	case g.hosted.Generation > q.Order.Generation:
 		return encode(&seatAnswer{Newer: g.hosted.Generation}), nil
-	case term == 0 || g.hosted.Generation < q.Order.Generation:
+	case term == 0 || g.hosted.Generation < q.Order.Generation: // nor does it run, perhaps
 		return nil, g.notLeader(op)
-	case g.lists(raft.ServerID(q.Order.Server.String())):
+	}
+	// Read before the configuration: a seat that is given from here on lies behind it, and the answer does not take it.
+	last := g.raft.LastIndex()
+	if g.lists(raft.ServerID(q.Order.Server.String())) {
 		return encode(&seatAnswer{Listed: true}), nil
 	}
 	// The configuration that was just read may not be committed yet. Behind the barrier it is, if this replica leads.

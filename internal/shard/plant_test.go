@@ -104,6 +104,14 @@ func plantAddress(n base.NodeID) string { return string(n) + ":2922" }
 // start runs a node, from whatever its disk holds.
 func (p *plant) start(name base.NodeID) *Host {
 	p.t.Helper()
+	h := p.open(name)
+	require.NoError(p.t, h.Start(p.within(20*time.Second)))
+	return h
+}
+
+// open is a start that has not come to the replicas yet: others can ask the node already.
+func (p *plant) open(name base.NodeID) *Host {
+	p.t.Helper()
 	n := p.nodes[name]
 	require.Nil(p.t, n.host)
 	n.boot++
@@ -127,7 +135,6 @@ func (p *plant) start(name base.NodeID) *Host {
 	n.peers.Start()
 	n.demux.Start()
 	require.NoError(p.t, n.peers.Keep(p.names))
-	require.NoError(p.t, n.host.Start(p.within(20*time.Second)))
 	return n.host
 }
 
