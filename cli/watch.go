@@ -168,16 +168,27 @@ func (w *watcher) show(text string) error {
 		return nil
 	}
 	w.last = text
-	if w.set.format == term.FormatJSON || w.set.format == term.FormatJSONL {
-		line, err := observed([]byte(text), term.Time{Time: now})
-		if err != nil {
-			return err
-		}
-		_, err = w.out.Out.Write(line)
+	doc, err := w.dated(text, now)
+	if err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w.out.Out, "# observed_at %s\n%s", now.UTC().Format(time.RFC3339), text)
+	_, err = w.out.Out.Write(doc)
 	return err
+}
+
+// dated is a document with the time of observation, in a form in which one can follow another. What --jq or --template
+// made is whatever its author wants it to be, and stays as it is.
+func (w *watcher) dated(text string, now time.Time) ([]byte, error) {
+	comment := "# observed_at " + now.UTC().Format(time.RFC3339) + "\n"
+	switch {
+	case w.flags.jq != "" || w.flags.template != "":
+		return []byte(text), nil
+	case w.set.format == term.FormatJSON || w.set.format == term.FormatJSONL:
+		return observed([]byte(text), term.Time{Time: now})
+	case w.set.format == term.FormatYAML:
+		return []byte("---\n" + comment + text), nil
+	}
+	return []byte(comment + text), nil
 }
 
 // observed puts the time of observation into a document: beside the members of an object, around a list.

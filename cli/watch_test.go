@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/eastguard/eastguard/internal/term"
 	"github.com/eastguard/eastguard/sdk"
@@ -102,6 +104,28 @@ func TestWatchGoesOnWithAVerdict(t *testing.T) {
 	for _, line := range strings.Split(strings.TrimSpace(out), "\n") {
 		require.True(t, strings.HasPrefix(line, `{"observed_at":"`), line)
 	}
+}
+
+// Documents that follow each other can be told apart by whoever reads them.
+func TestWatchedDocumentsCanBeRead(t *testing.T) {
+	grows := func(look int, a *fakeAdmin) { a.shards[1].Commit = uint64(look) }
+	out, errs, err := watched(t, false, "2.5", grows, "shard list -o yaml")
+	require.NoError(t, err, errs)
+	docs := yaml.NewDecoder(strings.NewReader(out))
+	for look := 1; look <= 3; look++ {
+		var rows []map[string]any
+		require.NoError(t, docs.Decode(&rows), out)
+		require.EqualValues(t, look, rows[1]["commit"])
+	}
+	require.ErrorIs(t, docs.Decode(new(any)), io.EOF)
+	require.Equal(t, 3, strings.Count(out, "observed_at"))
+
+	out, errs, err = watched(t, false, "2.5", grows, "shard list -o json --jq .[1].id,.[1].commit")
+	require.NoError(t, err, errs)
+	require.Equal(t, "1\n1\n1\n2\n1\n3\n", out, "what a filter made of it is left alone")
+	out, errs, err = watched(t, false, "2.5", grows, "shard list --jq .[1].commit")
+	require.NoError(t, err, errs)
+	require.Equal(t, "1\n2\n3\n", out)
 }
 
 func TestMarkChanges(t *testing.T) {
