@@ -27,7 +27,7 @@ func (s *Server) createTopic(ctx context.Context, shard base.ShardID, req wire.C
 	if err != nil {
 		return wire.CreateTopicResponse{}, err
 	}
-	topic, err := s.onceOpen(ctx, op, shard, result.TopicID)
+	topic, err := s.onceOpen(ctx, op, shard, result)
 	if err != nil {
 		return wire.CreateTopicResponse{}, made(op, err, req.RequestID)
 	}
@@ -57,12 +57,11 @@ func made(op string, err error, id base.RequestID) error {
 }
 
 // onceOpen returns a topic that has been created, once every range of it takes appends.
-func (s *Server) onceOpen(ctx context.Context, op string, shard base.ShardID, id base.TopicID) (*meta.Topic, error) {
-	f, err := s.topic(ctx, op, shard, "", id)
-	if err != nil { // deleted again, or another node leads by now
-		return nil, err
+func (s *Server) onceOpen(ctx context.Context, op string, shard base.ShardID, created meta.Result) (*meta.Topic, error) {
+	if created.Topic == nil { // of a retry
+		return nil, base.Errorf(base.CodeTopicNotFound, op, "topic %s was deleted again", created.TopicID)
 	}
-	return f.Topic, s.awaitOpen(ctx, op, f)
+	return created.Topic, s.awaitOpen(ctx, op, found{created.Topic, shard})
 }
 
 // planTopic checks the request and chooses where the first segments go.
@@ -149,10 +148,13 @@ func (s *Server) awaitOpen(ctx context.Context, op string, f found) error {
 			continue
 		}
 		err := s.plane.AwaitLead(ctx, base.RangeRef{Topic: f.ID, Range: r.ID})
-		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		switch {
+		case err == nil:
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 			return notOpen(op, f)
-		}
-		if err != nil {
+		case errors.Is(err, base.CodeSegmentMoved), errors.Is(err, base.CodeNotReplica): // this node is about to stop, and the range goes on at another
+			elsewhere = true
+		default:
 			return err
 		}
 	}

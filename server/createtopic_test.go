@@ -18,3 +18,15 @@ func TestCreateTopicThatDoesNotOpenIsApplied(t *testing.T) {
 	require.ErrorIs(t, err, base.CodeShuttingDown)
 	require.Equal(t, base.Applied, base.OutcomeOf(err))
 }
+
+// A retry finds the topic as it is now, and says so when it is gone again.
+func TestCreateTopicAgain(t *testing.T) {
+	n := start(t, vfs.NewMem())
+	req := wire.CreateTopicRequest{RequestID: requestID(), Name: "t"}
+	first := must[wire.CreateTopicResponse](n, wire.KindCreateTopic, req)
+	require.Equal(t, first.Topic.Summary, must[wire.CreateTopicResponse](n, wire.KindCreateTopic, req).Topic.Summary)
+	must[wire.DeleteTopicResponse](n, wire.KindDeleteTopic, wire.DeleteTopicRequest{RequestID: requestID(), Name: "t"})
+	_, _, err := call[wire.CreateTopicResponse](n, wire.KindCreateTopic, req)
+	require.ErrorIs(t, err, base.CodeTopicNotFound)
+	require.Equal(t, base.Applied, base.OutcomeOf(err))
+}
