@@ -273,17 +273,21 @@ clean() {
 }
 
 status() {
-	local i pid state=0
+	local i pid state=0 some=
 	for ((i = 1; i <= $(all); i++)); do
 		if pid=$(running_pid "$i"); then
 			say "n$i  running  pid $pid  127.0.0.1:$(port "$i" 0)"
+			some=yes
 		else
 			say "n$i  stopped"
 			state=3
 		fi
 	done
-	((state == 0)) || return "$state"
-	cli cluster status
+	if [[ -n $some ]]; then
+		say ""
+		cli cluster status || ((state)) || state=$?
+	fi
+	return "$state"
 }
 
 # play shows a command as one would type it, and what it prints.
@@ -304,9 +308,9 @@ demo() {
 	play publish my_topic user123 "Hello EastGuard!"
 	play consume my_topic earliest 10
 	say ""
-	local to=
-	((base_port == 2921)) || to=" -s $(addresses 0 1)"
-	say "The cluster goes on running. Talk to it: $(relative "$bin/eg-cli")$to"
+	# All of them, so that it answers whichever node is killed next.
+	say "The cluster goes on running. Talk to it:"
+	say "  $(relative "$bin/eg-cli") -s $(seeds)"
 	say "Stop it: bash run_cluster.sh stop"
 }
 

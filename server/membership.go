@@ -193,6 +193,7 @@ func (s *Server) startMembership(ctx context.Context) error {
 	s.members.tasks.Go("view", s.keepView)
 	s.members.tasks.Go("node table", s.pullTables)
 	s.members.tasks.Go("usage", s.reportUsage)
+	s.members.tasks.Go("strangers", s.lookForStrangers)
 	s.undo.Push("membership tasks", s.members.tasks.Close)
 	return nil
 }

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -58,7 +59,7 @@ func told(msg string, args []any) bool {
 		return true
 	}
 	for _, a := range args {
-		if err, ok := a.(error); ok && isAway(err) {
+		if err, ok := a.(error); ok && (isAway(err) || errors.Is(err, context.Canceled)) { // canceled: the group stops
 			return true
 		}
 	}

@@ -2,7 +2,9 @@ package shard
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 
@@ -18,6 +20,7 @@ func TestRaftsLinesHaveTheirLevel(t *testing.T) {
 	l.Error("failed to make requestVote RPC", "error", away)
 	l.Warn("failed to contact", "server-id", "x")
 	l.Info("entering follower state")
+	l.Error("failed to heartbeat to", "error", fmt.Errorf("send heartbeat: %w", context.Canceled))
 	require.Empty(t, out.String())
 	l.Error("failed to commit logs", "error", errors.New("disk"))
 	l.Warn("heartbeat timeout reached, starting election")
