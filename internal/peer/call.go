@@ -63,12 +63,7 @@ func (h *Host) Go(node base.NodeID, kind Kind, group uint32, msg []byte, done fu
 // Send sends a message that has no answer, if there is a connection; it does not wait. Without an error the message
 // may still be lost with the connection.
 func (h *Host) Send(node base.NodeID, kind Kind, msg []byte) error {
-	return h.SendGroup(node, kind, 0, msg)
-}
-
-// SendGroup is Send for one of many groups.
-func (h *Host) SendGroup(node base.NodeID, kind Kind, group uint32, msg []byte) error {
-	_, err := h.startNow(&call{kind: kind, node: node}, group, msg)
+	_, err := h.startNow(&call{kind: kind, node: node}, 0, msg)
 	return err
 }
 

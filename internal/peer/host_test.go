@@ -28,8 +28,8 @@ func TestCalls(t *testing.T) {
 			require.Len(t, got, size)
 			require.Equal(t, string(msg), string(got))
 		}
-		require.NoError(t, a.SendGroup("n2", kindNote, 7, []byte("hello")))
-		require.Equal(t, "n1 7 hello", <-b.notes)
+		require.NoError(t, a.Send("n2", kindNote, []byte("hello")))
+		require.Equal(t, "n1 0 hello", <-b.notes)
 
 		answers := make(chan string, 1)
 		_, err := a.Go("n2", kindEcho, 3, []byte("async"), func(b []byte, err error) { answers <- fmt.Sprint(string(b), err) })

@@ -27,9 +27,6 @@ type Request struct {
 	answered atomic.Bool
 }
 
-// WantsAnswer reports whether the peer waits for one.
-func (r *Request) WantsAnswer() bool { return r.id != 0 }
-
 // Reply answers. body must not change any more.
 func (r *Request) Reply(body []byte) {
 	if len(body) > MaxBody {
