@@ -86,13 +86,7 @@ func (t *transport) sendChunk(node base.NodeID, m *chunkMessage) (chunkAnswer, e
 		if !errors.Is(err, base.CodeUnreachable) || !time.Now().Before(deadline) {
 			return answer, err
 		}
-		timer := time.NewTimer(min(retryPatience, time.Until(deadline)))
-		select {
-		case <-changed:
-			timer.Stop()
-		case <-timer.C:
-		case <-t.inbox.ctx.Done():
-			timer.Stop()
+		if !t.await(changed, min(retryPatience, time.Until(deadline))) {
 			return answer, t.inbox.stopping()
 		}
 	}

@@ -61,19 +61,26 @@ func (t *transport) AppendEntries(id raft.ServerID, addr raft.ServerAddress, arg
 		if err == nil || !isAway(err) {
 			return err
 		}
-		timer := time.NewTimer(retryPatience)
-		select {
-		case <-changed:
-			timer.Stop()
-		case <-timer.C:
-		case <-t.inbox.ctx.Done():
-			timer.Stop()
+		if !t.await(changed, retryPatience) {
 			return t.inbox.stopping()
 		}
 		if !t.group.leads(args.Term) || !t.group.lists(id) {
 			return err
 		}
 	}
+}
+
+// await waits for a change in who can be reached or leads, and no longer than d. It reports false when the group ends.
+func (t *transport) await(changed <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-t.inbox.ctx.Done():
+		return false
+	}
+	return true
 }
 
 // isAway reports whether a request did not reach the replica, and a later one may: the node is gone or stopping, has not
