@@ -169,23 +169,13 @@ func (s *Server) intendedVoters(shard base.ShardID) []base.NodeID {
 // leadChanged hears that this node begins or ends to lead a shard. The others hear of it by the gossip.
 func (s *Server) leadChanged(shard base.ShardID, leading bool, term uint64) {
 	if leading {
-		claim := routing.Claim{Leader: s.id.Node, Term: term, Generation: s.generation(shard)}
+		claim := routing.Claim{Leader: s.id.Node, Term: term, Generation: s.host.Generation(shard)}
 		s.router.Learn(shard, claim)
 		if a := s.members.agent.Load(); a != nil {
 			a.Claim(gossip.Claim{Shard: shard, Leader: claim.Leader, Term: claim.Term, Generation: claim.Generation})
 		}
 	}
 	s.router.Wake()
-}
-
-// generation counts the recoveries of a shard that is hosted here.
-func (s *Server) generation(shard base.ShardID) uint64 {
-	for _, st := range s.host.Status() {
-		if st.ID == shard {
-			return st.Generation
-		}
-	}
-	return 0
 }
 
 // claimed is what the gossip says of who leads a shard.

@@ -124,7 +124,7 @@ func (s *Server) readRoot() {
 	if !s.host.Hosts(base.RootShard) {
 		return
 	}
-	t := &nodeTable{Generation: s.rootGeneration()}
+	t := &nodeTable{Generation: s.host.Generation(base.RootShard)}
 	err := s.host.ViewStale(base.RootShard, func(st *meta.State) error {
 		root := st.Root()
 		t.Cluster, t.Version, t.Nodes = root.Cluster, root.Version, root.Nodes
@@ -133,15 +133,6 @@ func (s *Server) readRoot() {
 	if err == nil && !t.Cluster.IsZero() {
 		s.takeTable(t)
 	}
-}
-
-func (s *Server) rootGeneration() uint64 {
-	for _, st := range s.host.Status() {
-		if st.ID == base.RootShard {
-			return st.Generation
-		}
-	}
-	return 0
 }
 
 // takeTable adopts a table that is newer than the one here.
