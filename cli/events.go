@@ -240,7 +240,7 @@ func (o *eventsOptions) read(ctx context.Context, source watchSource, stream *te
 			return nil
 		}
 	}
-	for _, row := range o.held {
+	for _, row := range o.lastHeld() {
 		if err := o.show(ctx, stream, row); err != nil {
 			return err
 		}
@@ -248,12 +248,21 @@ func (o *eventsOptions) read(ctx context.Context, source watchSource, stream *te
 	return nil
 }
 
-// hold keeps the last -n events: which those are is known at the end.
+// hold keeps at least the last -n events: which those are is known at the end. What is too much is cut off at times, not
+// one by one.
 func (o *eventsOptions) hold(row eventRow) {
-	if int64(len(o.held)) >= o.count {
-		o.held = append(o.held[:0], o.held[1:]...)
+	if len(o.held) >= heldSlack && int64(len(o.held))/2 >= o.count {
+		o.held = append(o.held[:0], o.lastHeld()...)
 	}
 	o.held = append(o.held, row)
+}
+
+// heldSlack keeps a small -n from being cut to again and again.
+const heldSlack = 64
+
+// lastHeld are the last -n of what is held.
+func (o *eventsOptions) lastHeld() []eventRow {
+	return o.held[max(0, int64(len(o.held))-o.count):]
 }
 
 func (o *eventsOptions) show(ctx context.Context, stream *term.Stream, row eventRow) error {

@@ -158,3 +158,17 @@ func TestEventsEndByCtrlC(t *testing.T) {
 	require.ErrorIs(t, err, stop)
 	require.True(t, s.ended, "which is how following ends")
 }
+
+// However many there were, the last are kept, and little more.
+func TestEventsHoldsTheLast(t *testing.T) {
+	for _, count := range []int64{1, 50, 700} {
+		o := &eventsOptions{count: count}
+		for seq := range uint64(5000) {
+			o.hold(eventRow{Seq: seq})
+			require.LessOrEqual(t, int64(len(o.held)), 2*count+heldSlack)
+			last := o.lastHeld()
+			require.Len(t, last, int(min(int64(seq)+1, count)))
+			require.Equal(t, seq, last[len(last)-1].Seq)
+		}
+	}
+}
