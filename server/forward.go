@@ -157,7 +157,13 @@ func (s *Server) prepareForwarded(kind wire.Kind, message []byte, shard base.Sha
 	}
 	s.metrics.request(kind)
 	j, err := prepare(message)
-	return s.routable(kind, message, shard, j), err
+	if err != nil {
+		return routing.Request{}, err
+	}
+	if own, known := s.shardOf(j.subject); known && own != shard { // the shard itself would take a topic of another's
+		return routing.Request{}, base.Errorf(base.CodeInvalidArgument, "forward", "the request is about shard %s, not %s", own, shard)
+	}
+	return s.routable(kind, message, shard, j), nil
 }
 
 // intendedVoters are a shard's by the ring.

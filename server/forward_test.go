@@ -184,3 +184,21 @@ func TestRequestsSurviveANodeThatStops(t *testing.T) {
 	cancel()
 	all.Wait()
 }
+
+// What another node sends on has to be for the shard that it says: a shard takes any topic.
+func TestForwardedToTheWrongShard(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, 1)
+	m.start()
+	message := wire.Encode(wire.CreateTopicRequest{Name: "orders", RequestID: requestID()})
+	own := m.srv.host.ShardOf("orders")
+	_, err := m.srv.prepareForwarded(wire.KindCreateTopic, message, own)
+	require.NoError(t, err)
+	_, err = m.srv.prepareForwarded(wire.KindCreateTopic, message, base.ShardID{Root: own.Root ^ 1})
+	require.ErrorIs(t, err, base.CodeInvalidArgument)
+	_, err = m.srv.prepareForwarded(wire.KindChangeNode, wire.Encode(wire.ChangeNodeRequest{Node: "n1"}), base.ShardID{Root: 1})
+	require.ErrorIs(t, err, base.CodeInvalidArgument)
+	// Of a topic that is named by its id alone, the shard was searched for.
+	_, err = m.srv.prepareForwarded(wire.KindDescribeTopic, wire.Encode(wire.DescribeTopicRequest{Topic: base.TopicID{1}}), base.ShardID{Root: 1})
+	require.NoError(t, err)
+}
