@@ -387,10 +387,14 @@ func (p *plant) has(i int) bool {
 	return found
 }
 
-// runs is how many runs a random test makes: more when there is time.
+// runs is how many runs a random test makes: more when there is time, and half under the race detector, where each
+// costs many times as much.
 func runs(usual int) int {
-	if os.Getenv("EASTGUARD_SOAK") != "" {
+	switch {
+	case os.Getenv("EASTGUARD_SOAK") != "":
 		return 20 * usual
+	case underRace:
+		return usual / 2
 	}
 	return usual
 }

@@ -83,7 +83,7 @@ func TestManyLargeEntriesGoInSeveralMessages(t *testing.T) {
 		p.converge()
 		p.kill("n3", nil)
 		g := other(p.nodes["n1"].host, base.RootShard)
-		for range 24 {
+		for range 2*entriesLimit/maxCommand + 1 {
 			require.NoError(t, g.raft.Apply(make([]byte, maxCommand-1), 0).Error())
 		}
 		p.start("n3")

@@ -2,5 +2,7 @@
 
 package sim
 
-// usualRuns is how many seeds are played.
-const usualRuns = 50
+const (
+	usualRuns = 50 // seeds that are played
+	replays   = 2  // of each seed of the bugbase
+)

@@ -2,5 +2,8 @@
 
 package sim
 
-// usualRuns is how many seeds are played: under the race detector each costs many times as much.
-const usualRuns = 5
+// Under the race detector each run costs many times as much.
+const (
+	usualRuns = 5 // seeds that are played
+	replays   = 1 // of each seed of the bugbase
+)

@@ -64,9 +64,6 @@ func ordinary(seed uint64) (o Options, s Script) {
 	return o, s
 }
 
-// replays is how often each seed of the bugbase is played.
-const replays = 2
-
 // What failed once does not fail again.
 func TestBugbase(t *testing.T) {
 	files, err := filepath.Glob("bugbase/*.txt")
