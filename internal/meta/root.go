@@ -184,7 +184,7 @@ func (r *Root) admit(cmd *RegisterNode, old *Node) *base.Error {
 				WithHint("a copied data directory cannot be a second node: start node %s with an empty one", cmd.Node)
 		}
 	}
-	if old == nil || (old.Boot == cmd.Boot && old.Instance == cmd.Instance && old.Disk == cmd.Disk && old.Meta == cmd.Meta) {
+	if old == nil || !old.Replaced && old.Boot == cmd.Boot && old.Instance == cmd.Instance && old.Disk == cmd.Disk && old.Meta == cmd.Meta {
 		return nil
 	}
 	replace := func(format string, args ...any) *base.Error {
