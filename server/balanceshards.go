@@ -41,7 +41,7 @@ func (s *Server) balanceShards(ctx context.Context, req wire.BalanceShardsReques
 	if failed != nil && len(resp.Moves) == 0 {
 		return resp, failed
 	}
-	slices.SortFunc(resp.Moves, func(a, b wire.ShardMove) int { return compareShards(a.Shard, b.Shard) })
+	slices.SortFunc(resp.Moves, func(a, b wire.ShardMove) int { return a.Shard.Compare(b.Shard) })
 	return resp, nil
 }
 

@@ -111,7 +111,7 @@ func (s *Server) planChange(ctx context.Context, op string, req wire.ChangeNodeR
 			}
 		}
 	})
-	slices.SortFunc(resp.Shards, compareShards)
+	slices.SortFunc(resp.Shards, base.ShardID.Compare)
 	if req.Change == wire.NodeLeave && !req.DryRun {
 		return resp, n, spared(op, n.ID, breaks, silent)
 	}
@@ -120,8 +120,8 @@ func (s *Server) planChange(ctx context.Context, op string, req wire.ChangeNodeR
 
 // spared refuses that a node leaves as long as a shard needs it, or may: a shard without an answer has no leader to say.
 func spared(op string, node base.NodeID, breaks, silent []base.ShardID) error {
-	slices.SortFunc(breaks, compareShards)
-	slices.SortFunc(silent, compareShards)
+	slices.SortFunc(breaks, base.ShardID.Compare)
+	slices.SortFunc(silent, base.ShardID.Compare)
 	var e *base.Error
 	switch {
 	case len(breaks) > 0:

@@ -48,7 +48,7 @@ func (s *Server) clusterStatus(ctx context.Context, _ wire.ClusterStatusRequest)
 		}
 	}
 	resp.Missing = missing
-	slices.SortFunc(resp.Shards, func(a, b wire.ShardStatus) int { return compareShards(a.ID, b.ID) })
+	slices.SortFunc(resp.Shards, func(a, b wire.ShardStatus) int { return a.ID.Compare(b.ID) })
 	return resp, nil
 }
 
@@ -56,8 +56,8 @@ func (s *Server) clusterStatus(ctx context.Context, _ wire.ClusterStatusRequest)
 // leaders of the segments are asked in turn.
 func (s *Server) sums(ctx context.Context, data bool) (sums []shardSum, missing []base.ShardID) {
 	missing = s.gather(ctx, gatherRequest{Sums: true, Data: data}, func(a gatherAnswer) { sums = append(sums, a.Sums...) })
-	slices.SortFunc(missing, compareShards)
-	slices.SortFunc(sums, func(a, b shardSum) int { return compareShards(a.Status.ID, b.Status.ID) })
+	slices.SortFunc(missing, base.ShardID.Compare)
+	slices.SortFunc(sums, func(a, b shardSum) int { return a.Status.ID.Compare(b.Status.ID) })
 	for i := range sums {
 		sums[i].Status.Hosted = s.host.Hosts(sums[i].Status.ID)
 	}

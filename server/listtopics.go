@@ -37,7 +37,7 @@ func (s *Server) listTopics(ctx context.Context, req wire.ListTopicsRequest) (wi
 	if more && len(resp.Topics) > 0 {
 		resp.Next = resp.Topics[len(resp.Topics)-1].Name
 	}
-	slices.SortFunc(resp.Missing, compareShards)
+	slices.SortFunc(resp.Missing, base.ShardID.Compare)
 	return resp, nil
 }
 
@@ -133,8 +133,4 @@ func rowSize(name string, labels map[string]string) int {
 		size += len(k) + len(v) + 4
 	}
 	return size
-}
-
-func compareShards(a, b base.ShardID) int {
-	return cmp.Or(cmp.Compare(a.Root, b.Root), cmp.Compare(a.PathLen, b.PathLen), cmp.Compare(a.Path, b.Path))
 }

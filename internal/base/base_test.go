@@ -2,6 +2,7 @@ package base
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -143,4 +144,13 @@ func TestCloneSharesNoMap(t *testing.T) {
 	b := a.Clone()
 	b.Labels["team"] = "edge"
 	require.Equal(t, "core", a.Labels["team"])
+}
+
+func TestShardsInOrder(t *testing.T) {
+	order := []ShardID{{}, {Root: 1}, {Root: 1, PathLen: 1}, {Root: 1, PathLen: 1, Path: 1}, {Root: 1, PathLen: 2}, {Root: 2}}
+	for i, a := range order {
+		for j, b := range order {
+			require.Equal(t, cmp.Compare(i, j), a.Compare(b), "%s and %s", a, b)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package base
 
 import (
+	"cmp"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -17,6 +18,11 @@ type ShardID struct {
 
 // RootShard is shard 0, which also holds the cluster id, the shard map and the nodes.
 var RootShard = ShardID{}
+
+// Compare orders shards by their root, then by depth, then by path.
+func (s ShardID) Compare(o ShardID) int {
+	return cmp.Or(cmp.Compare(s.Root, o.Root), cmp.Compare(s.PathLen, o.PathLen), cmp.Compare(s.Path, o.Path))
+}
 
 // String prints "12", "12.0", "12.0.1".
 func (s ShardID) String() string {

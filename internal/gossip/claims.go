@@ -60,7 +60,7 @@ func (c *claims) all() []Claim {
 		all = append(all, claim)
 	}
 	slices.SortFunc(all, func(a, b Claim) int {
-		return cmp.Or(cmp.Compare(a.Shard.Root, b.Shard.Root), cmp.Compare(a.Shard.PathLen, b.Shard.PathLen), cmp.Compare(a.Shard.Path, b.Shard.Path))
+		return a.Shard.Compare(b.Shard)
 	})
 	return all
 }

@@ -1,7 +1,6 @@
 package planner
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -43,7 +42,7 @@ type spread struct {
 func newSpread(shards []ShardVoters, fit func(base.NodeID) bool) *spread {
 	s := &spread{}
 	shards = slices.Clone(shards)
-	slices.SortFunc(shards, func(a, b ShardVoters) int { return compareShards(a.Shard, b.Shard) })
+	slices.SortFunc(shards, func(a, b ShardVoters) int { return a.Shard.Compare(b.Shard) })
 	for _, shard := range shards {
 		var voters []base.NodeID
 		for _, v := range shard.Voters {
@@ -70,10 +69,6 @@ func newSpread(shards []ShardVoters, fit func(base.NodeID) bool) *spread {
 		s.load[voters[0]]++
 	}
 	return s
-}
-
-func compareShards(a, b base.ShardID) int {
-	return cmp.Or(cmp.Compare(a.Root, b.Root), cmp.Compare(a.PathLen, b.PathLen), cmp.Compare(a.Path, b.Path))
 }
 
 // improve moves one leadership's worth of load from a fuller node to one that has at least two less, if a chain of

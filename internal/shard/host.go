@@ -282,7 +282,7 @@ func (h *Host) unlockHosting() { <-h.hosting }
 func (h *Host) all() []*group {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(h.groups), func(a, b *group) int { return compareShards(a.id, b.id) })
+	return slices.SortedFunc(maps.Values(h.groups), func(a, b *group) int { return a.id.Compare(b.id) })
 }
 
 // each runs f for every group at once and waits: the groups share fsyncs only if they go side by side.

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -81,14 +80,10 @@ func find(list []hosted, shard base.ShardID) (hosted, bool) {
 // with is the list with one shard's entry put in or replaced, without is the list with none of it. Both are copies.
 func with(list []hosted, one hosted) []hosted {
 	list = append(without(list, one.Shard), one)
-	slices.SortFunc(list, func(a, b hosted) int { return compareShards(a.Shard, b.Shard) })
+	slices.SortFunc(list, func(a, b hosted) int { return a.Shard.Compare(b.Shard) })
 	return list
 }
 
 func without(list []hosted, shard base.ShardID) []hosted {
 	return slices.DeleteFunc(append([]hosted{}, list...), func(h hosted) bool { return h.Shard == shard })
-}
-
-func compareShards(a, b base.ShardID) int {
-	return cmp.Or(cmp.Compare(a.Root, b.Root), cmp.Compare(a.PathLen, b.PathLen), cmp.Compare(a.Path, b.Path))
 }

@@ -211,7 +211,7 @@ func (l *sharedLog) clean() error {
 	}
 	l.mu.Unlock()
 	// A fixed order keeps two runs on the same log alike.
-	slices.SortFunc(tails, func(a, b *logTail) int { return compareShards(a.id, b.id) })
+	slices.SortFunc(tails, func(a, b *logTail) int { return a.id.Compare(b.id) })
 	// By files, not by bytes of log: each start begins a file, however little it writes.
 	reach := l.wal.Reach(l.budget)
 	var err error // a disk that is full takes no copies, but what nothing needs can go
