@@ -57,6 +57,9 @@ func (s *Server) admission(ctx context.Context) error {
 		err := s.register(ctx, cmd)
 		switch {
 		case err == nil:
+			if err := s.sharesKey(ctx); err != nil {
+				return err
+			}
 			return s.admitted(ctx, false)
 		case turnedAway(err):
 			return err

@@ -150,4 +150,12 @@ func TestClusterKey(t *testing.T) {
 	machines[2].deps = machines[1].deps
 	machines[2].start()
 	formed(t, machines)
+	machines[2].stop() // a member whose configuration has changed meets nobody either
+	machines[2].deps = func(d *Deps) { d.ClusterKey = nil }
+	e := machines[2].refusedStart()
+	require.Contains(t, e.Error(), "this node has none")
+	require.Contains(t, e.HintText(), "cluster_key_file")
+	machines[2].deps = machines[1].deps
+	machines[2].start()
+	formed(t, machines)
 }
