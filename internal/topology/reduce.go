@@ -133,6 +133,11 @@ func (v View) seen(s *Seen) View {
 		return v.insert(i, next)
 	}
 	return v.change(s.ID, func(n *Node) bool {
+		if n.unmet { // what a node says of itself stands before what the table has
+			next.Standing = n.Standing
+			*n = next
+			return true
+		}
 		if s.Boot < n.Boot || s.Boot == n.Boot && (s.Rename < n.Rename || s.Rename == n.Rename && n.same(&next)) {
 			return false
 		}
@@ -152,7 +157,7 @@ func (v View) seen(s *Seen) View {
 func (v View) listed(l *Listed) View {
 	next := Node{
 		ID: l.ID, Disk: l.Disk, Boot: l.Boot, Instance: l.Instance, Address: l.Address, Rack: l.Rack,
-		Labels: maps.Clone(l.Labels), Version: l.Version, Admitted: true, Standing: l.Standing,
+		Labels: maps.Clone(l.Labels), Version: l.Version, Admitted: true, Standing: l.Standing, unmet: true,
 	}
 	if l.Gone {
 		next.Liveness = Dead

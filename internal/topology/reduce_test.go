@@ -130,6 +130,23 @@ func TestListed(t *testing.T) {
 	require.Equal(t, Dead, n.Liveness)
 }
 
+// Whether the table or the failure detector speaks first does not matter: not for a node of which both say the same, not
+// for one that is listed as gone, nor for one whose next start only the table knows.
+func TestListedAndSeenInAnyOrder(t *testing.T) {
+	seen := Event{Seen: &Seen{ID: "n2", Boot: 4, Address: "n2:1", Admitted: true}}
+	for _, listed := range []Listed{
+		{ID: "n2", Boot: 4, Address: "n2:1", Standing: Out},
+		{ID: "n2", Boot: 4, Address: "n2:1", Standing: Draining, Gone: true},
+		{ID: "n2", Boot: 5, Address: "n2:1", Disk: base.DiskID{2}},
+		{ID: "n2", Boot: 3, Address: "old:1"},
+	} {
+		want := fold(seen, Event{Listed: &listed})
+		n, _ := want.Node("n2")
+		require.Equal(t, Node{ID: "n2", Boot: 4, Address: "n2:1", Admitted: true, Liveness: Alive, Standing: listed.Standing}, n)
+		require.True(t, want.Equal(fold(Event{Listed: &listed}, seen)))
+	}
+}
+
 func TestBuildIsManyReduces(t *testing.T) {
 	var events []Event
 	for i, id := range []base.NodeID{"n3", "n1", "n2", "n1"} {

@@ -86,6 +86,8 @@ type Node struct {
 	Segments   int // it holds
 	Leading    int // of them active, and led
 	BytesInSec int64
+
+	unmet bool // the table lists it, and the failure detector has said nothing of it
 }
 
 // Unfit says why the node takes no new segment; empty when it does. How full its disk is has no part in that: where
