@@ -250,8 +250,10 @@ func (h *Host) provide(o rebuildOrder) error {
 	if err := changed(a.end()); err != nil {
 		return err
 	}
-	if err := h.stop(shard); err != nil {
-		h.o.Logger.Warn("shard replica not stopped in order", "shard", shard.String(), "error", err)
+	// A replica that was begun since gives way, and is kept as well. From here to the new entry in the manifest there is
+	// none here: a crash leaves nothing that could run with the log of another generation.
+	if err := h.retire(shard, o.Order.Generation); err != nil {
+		return err
 	}
 	return h.restore(shard, o.Order.Generation, a)
 }

@@ -386,3 +386,25 @@ func TestManyRecoveriesAtOnce(t *testing.T) {
 		asking.Wait()
 	})
 }
+
+// TestWhatGivesWayToAnArchiveIsKept: a replica that was begun since, and has too little to be chosen, is set aside too.
+func TestWhatGivesWayToAnArchiveIsKept(t *testing.T) {
+	inPlant(t, 2, 1, func(t *testing.T, p *plant) {
+		p.seatAll()
+		p.create(1)
+		p.converge()
+		h := p.nodes["n2"].host
+		h.Heard(base.RootShard, 1)
+		p.eventually(5*time.Second, "it sets its replica aside", func() bool { return !h.Hosts(base.RootShard) })
+		order := p.orderOf(base.RootShard, "n2", 5)
+		order.Generation = 1
+		require.NoError(t, p.ask("n1", "n2", kindHost, order))
+		p.kill("n1", nil)
+
+		rec, err := h.Recover(p.within(time.Minute), base.RootShard, false)
+		require.NoError(t, err)
+		require.Equal(t, uint64(2), rec.Generation)
+		require.True(t, p.has(1))
+		require.Equal(t, []uint64{1, 0}, h.archives(base.RootShard))
+	})
+}
