@@ -115,8 +115,11 @@ func (bs *brokers) named(addr string, err error) error {
 	w := *inner
 	w.Op = e.Op
 	w.Msg = "node " + string(node) + " does not answer: " + (&base.Error{Code: inner.Code, Msg: inner.Msg}).Error()
-	return w.WithHint("see which nodes live: eg-cli node list; what only this one has waits until it is back")
+	return w.WithHint(hintNodeAway)
 }
+
+// hintNodeAway is for whom a node of the cluster does not answer.
+const hintNodeAway = "see which nodes live: eg-cli node list; what only this one has waits until it is back"
 
 // nodeAt is the node that is reached at an address; empty when nobody said whose it is.
 func (bs *brokers) nodeAt(addr string) base.NodeID {

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -187,5 +188,25 @@ func TestALeaderThatStandsStill(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.Equal(t, suspectAfter+silentAfter, time.Since(start), "one request found it out, for all")
+	})
+}
+
+// A range whose leader is down has no end to tell of; that node is named, however the others refuse meanwhile.
+func TestTheLeaderThatIsAwayIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(t, "n1", "n2")
+		defer c.close()
+		topic := c.addTopic("orders", 1)
+		c.move(topic, 1, "n2")
+		cl := c.client()
+		c.stop("n2")
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		began := time.Now()
+		_, err := cl.Admin().Offsets(ctx, "orders", Latest())
+		require.ErrorIs(t, err, CodeUnreachable)
+		require.ErrorContains(t, err, "node n2")
+		require.LessOrEqual(t, time.Since(began), 3*time.Second)
+		require.NoError(t, cl.Close())
 	})
 }

@@ -143,11 +143,20 @@ func (c *Client) offsetOf(ctx context.Context, r *route, q wire.OffsetQuery) (bo
 	var cause error
 	for failures := 0; ; failures++ {
 		if !pause(ctx, requestBackoff.wait(failures)) {
+			if err := c.leaderAway(r, q.Ref.Range); err != nil {
+				return bounds{}, err
+			}
+			if cause != nil { // it says more than that time has passed
+				return bounds{}, about("list offsets", cause)
+			}
 			return bounds{}, contextError(ctx, "list offsets", base.NotApplied)
 		}
 		var resp wire.ListOffsetsResponse
 		err := c.askRange(ctx, r, q.Ref, lastOffset(r, q.Ref.Range), wire.KindListOffsets, wire.ListOffsetsRequest{Queries: []wire.OffsetQuery{q}}, &resp)
 		if err != nil {
+			if away := c.leaderAway(r, q.Ref.Range); away != nil && ctx.Err() != nil {
+				err = away
+			}
 			return bounds{}, err
 		}
 		if len(resp.Offsets) != 1 {
@@ -162,6 +171,18 @@ func (c *Client) offsetOf(ctx context.Context, r *route, q wire.OffsetQuery) (bo
 			return bounds{}, about("list offsets", cause)
 		}
 	}
+}
+
+// leaderAway is the error of a range whose leader there is no connection to: whoever else was asked could only say that it
+// is not the leader.
+func (c *Client) leaderAway(r *route, id base.RangeID) error {
+	node, _ := r.leader(id)
+	b := c.leaderOf(r, id)
+	if node == "" || b == nil || b.live() != nil {
+		return nil
+	}
+	return base.Errorf(base.CodeUnreachable, "list offsets", "node %s, which leads range %s of topic %s, does not answer", node, id, r.Name).
+		WithHint(hintNodeAway)
 }
 
 // whatIsLeft asks for the bounds of a range in which offset has been trimmed away, as the metadata says: the answer of a
