@@ -51,7 +51,7 @@ func (c *Coord) takeCensus() {
 		}
 		if err := c.countNode(node); err != nil && c.ctx.Err() == nil {
 			// Where it comes back from, there is a mark that asks for it again.
-			c.o.Logger.Info("node's segments not counted", "node", string(node), "error", err)
+			c.o.Logger.Debug("node's segments not counted", "node", string(node), "error", err)
 		}
 	}
 }

@@ -72,6 +72,7 @@ type Coord struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
+	silence silence
 
 	mu     sync.Mutex
 	closed bool

@@ -245,14 +245,17 @@ func (l *loop) onTold(t told, now time.Time) {
 	for i := range t.confirmed {
 		l.onConfirmation(b, p, &t.confirmed[i], epochs[t.confirmed[i].Segment], now)
 	}
+	if t.err == nil {
+		l.coord.silence.ends(t.to.Node)
+	}
 	switch {
 	case errors.Is(t.err, base.CodeNotReplica):
 		l.diskGone(b, p)
 		return
 	case t.err != nil:
-		level := slog.LevelWarn
-		if p.fails > 0 { // said before: a node that is away is tried every few seconds, by each shard
-			level = slog.LevelDebug
+		level := slog.LevelDebug
+		if l.coord.silence.begins(t.to.Node) {
+			level = slog.LevelWarn
 		}
 		l.coord.o.Logger.Log(l.ctx, level, "node has not confirmed its orders", "by", string(t.to.Node),
 			"segments", len(p.flying.segments), "trims", len(p.flying.trims), "deletes", len(p.flying.deletes), "error", t.err)

@@ -102,10 +102,16 @@ func (b *balancer) give(ctx context.Context, list []planner.LedShard) {
 		})
 	}
 	running.Wait()
+	moved := 0
 	for i, next := range list {
 		if errs[i] != nil {
 			b.memory.Failed(next.Shard)
+		} else {
+			moved++
 		}
+	}
+	if moved > 0 {
+		b.host.o.Logger.Info("shard leaderships moved", "shards", moved)
 	}
 }
 
@@ -113,7 +119,7 @@ func (b *balancer) move(ctx context.Context, next planner.LedShard) error {
 	move, err := b.host.Transfer(ctx, next.Shard, next.Preferred)
 	switch {
 	case err == nil:
-		b.host.o.Logger.Info("shard leadership moved", "shard", next.Shard.String(), "to", next.Preferred, "leaderless", move.Leaderless)
+		b.host.o.Logger.Debug("shard leadership moved", "shard", next.Shard.String(), "to", next.Preferred, "leaderless", move.Leaderless)
 	case !errors.Is(err, base.CodeNotLeader) && !errors.Is(err, base.CodeNoLeader):
 		b.host.o.Logger.Warn("shard leadership not moved", "shard", next.Shard.String(), "to", next.Preferred, "error", err)
 	}

@@ -160,7 +160,7 @@ func (h *Host) begin(op string, entry hosted) error {
 	h.mu.Lock()
 	h.groups[entry.Shard] = g
 	h.mu.Unlock()
-	h.o.Logger.Info("shard replica begun", "shard", entry.Shard.String(), "generation", entry.Generation)
+	h.o.Logger.Debug("shard replica begun", "shard", entry.Shard.String(), "generation", entry.Generation)
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (h *Host) drop(ctx context.Context, order hosted) error {
 	if err := h.clear(order.Shard); err != nil {
 		return base.Wrap(base.CodeInternal, op, err)
 	}
-	h.o.Logger.Info("shard replica given up", "shard", order.Shard.String(), "configuration", order.Index)
+	h.o.Logger.Debug("shard replica given up", "shard", order.Shard.String(), "configuration", order.Index)
 	return nil
 }
 

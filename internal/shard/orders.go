@@ -31,7 +31,7 @@ func (r *reconciler) change(g *group, what string, ask func() raft.IndexFuture, 
 func (r *reconciler) report(g *group, what string, err error, attrs ...any) {
 	attrs = append([]any{"shard", g.id.String(), "step", what}, attrs...)
 	if err == nil {
-		r.host.o.Logger.Info("shard members", attrs...)
+		r.host.o.Logger.Debug("shard members changed", attrs...)
 		return
 	}
 	r.host.o.Logger.Warn("shard members not changed", append(attrs, "error", err)...)
