@@ -180,6 +180,11 @@ func (o *clusterHealthOptions) document(h sdk.ClusterHealth) healthDocument {
 
 func healthPage(p *term.Page, doc healthDocument) {
 	p.Table(doc.Checks)
+	for _, c := range doc.Checks {
+		if c.Result != sdk.HealthPass.String() && c.Next != "" {
+			p.Line("%s next: %s", c.ID, c.Next)
+		}
+	}
 	style, text := p.Style(), doc.Result
 	switch doc.Result {
 	case sdk.HealthPass.String():

@@ -218,7 +218,7 @@ func TestKeyspaceBar(t *testing.T) {
 func TestHealth(t *testing.T) {
 	good := sdk.ClusterHealth{Nodes: 3, Observer: "n1", Checks: []sdk.HealthCheck{{ID: "EG120", Name: "leaders"}}}
 	warn := sdk.ClusterHealth{Nodes: 3, Checks: []sdk.HealthCheck{{ID: "EG120", Result: sdk.HealthWarn, Name: "leaders", Detail: "slow"}}}
-	bad := sdk.ClusterHealth{Nodes: 1, Checks: []sdk.HealthCheck{{ID: "EG120", Result: sdk.HealthFail, Name: "leaders", Detail: "2 missing"}}}
+	bad := sdk.ClusterHealth{Nodes: 1, Checks: []sdk.HealthCheck{{ID: "EG120", Result: sdk.HealthFail, Name: "leaders", Detail: "2 missing", Next: "eg-cli shard list"}}}
 	tests := map[string]struct {
 		answers []sdk.ClusterHealth
 		err     error
@@ -227,7 +227,7 @@ func TestHealth(t *testing.T) {
 		says    string
 	}{
 		"good":                {answers: []sdk.ClusterHealth{good}, says: "healthy: 3 nodes alive, seen from n1\n"},
-		"bad":                 {answers: []sdk.ClusterHealth{bad}, exit: 10, says: "not healthy"},
+		"bad":                 {answers: []sdk.ClusterHealth{bad}, exit: 10, says: "EG120 next: eg-cli shard list\nnot healthy"},
 		"warn":                {answers: []sdk.ClusterHealth{warn}, says: "with warnings"},
 		"warn exit":           {answers: []sdk.ClusterHealth{warn}, args: "--warn-exit", exit: 11},
 		"becomes good":        {answers: []sdk.ClusterHealth{bad, bad, good}, args: "--wait", says: "healthy: 3 nodes"},

@@ -76,9 +76,14 @@ func someOf(nodes []base.NodeID) string {
 	return text
 }
 
+// awayNames say how a node is away.
+var awayNames = map[topology.Liveness]string{
+	topology.Left: "stopped", topology.Dead: "dead", topology.Suspect: "suspect", topology.Unknown: "not met yet",
+}
+
 func checkNodes(view topology.View, nodes nodeReports) wire.HealthCheck {
 	c := wire.HealthCheck{ID: "EG110", Name: "nodes are alive"}
-	var away []base.NodeID
+	away := make(map[topology.Liveness][]base.NodeID)
 	alive := 0
 	for i := range view.Nodes {
 		n := &view.Nodes[i]
@@ -86,18 +91,23 @@ func checkNodes(view topology.View, nodes nodeReports) wire.HealthCheck {
 		case n.Liveness == topology.Alive:
 			alive++
 		case n.Standing != topology.Out:
-			away = append(away, n.ID)
+			away[n.Liveness] = append(away[n.Liveness], n.ID)
 		}
 	}
 	c.Detail = fmt.Sprintf("%d of %d nodes alive", alive, len(view.Nodes))
-	if len(away) > 0 {
-		c.Detail += ", not " + someOf(away)
+	for _, how := range []topology.Liveness{topology.Left, topology.Dead, topology.Suspect, topology.Unknown} {
+		if len(away[how]) > 0 {
+			c.Detail += fmt.Sprintf("; %s: %s", awayNames[how], someOf(away[how]))
+		}
 	}
 	if alive == 0 || len(away) > 0 {
 		c.Result = wire.HealthFail
 	}
 	nodes.unheard(&c)
-	if c.Result != wire.HealthPass {
+	switch {
+	case len(away[topology.Left])+len(away[topology.Dead]) > 0:
+		c.Next = "start it again; if it will never come back: eg-cli node forget NODE"
+	case c.Result != wire.HealthPass:
 		c.Next = "eg-cli node list"
 	}
 	return c

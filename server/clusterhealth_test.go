@@ -48,7 +48,8 @@ func TestHealthOfNodes(t *testing.T) {
 		detail string
 	}{
 		"well":         {threeNodes(), reports(), wire.HealthPass, "3 of 3 nodes alive"},
-		"one is dead":  {threeNodes(same, func(n *topology.Node) { n.Liveness = topology.Dead }), reports(), wire.HealthFail, "2 of 3 nodes alive, not n2"},
+		"one is dead":  {threeNodes(same, func(n *topology.Node) { n.Liveness = topology.Dead }), reports(), wire.HealthFail, "2 of 3 nodes alive; dead: n2"},
+		"one stopped":  {threeNodes(same, func(n *topology.Node) { n.Liveness = topology.Left }), reports(), wire.HealthFail, "2 of 3 nodes alive; stopped: n2"},
 		"one is out":   {threeNodes(same, func(n *topology.Node) { n.Liveness, n.Standing = topology.Dead, topology.Out }), reports(), wire.HealthPass, "2 of 3 nodes alive"},
 		"one is mute":  {threeNodes(), silent(reports(), "n3"), wire.HealthFail, "3 of 3 nodes alive; no answer from n3"},
 		"nobody known": {topology.View{}, nodeReports{}, wire.HealthFail, "0 of 0 nodes alive"},
@@ -57,6 +58,7 @@ func TestHealthOfNodes(t *testing.T) {
 			got := checkNodes(c.view, c.nodes)
 			require.Equal(t, c.want, got.Result)
 			require.Equal(t, c.detail, got.Detail)
+			require.Equal(t, c.want != wire.HealthPass, got.Next != "", "who is told that something is wrong is told what to do")
 		})
 	}
 }

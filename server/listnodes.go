@@ -19,7 +19,10 @@ func (s *Server) listNodes(ctx context.Context, _ wire.ListNodesRequest) (wire.L
 func (s *Server) believed(n topology.Node) wire.NodeStatus {
 	st := wire.NodeStatus{
 		ID: n.ID, Boot: n.Boot, Address: n.Address, Rack: n.Rack, Labels: n.Labels, Version: n.Version,
-		DiskTotal: n.DiskTotal, DiskUsed: n.DiskTotal - n.DiskFree, Segments: n.Segments, Leaders: n.Leading, InBytesPerSec: n.BytesInSec,
+	}
+	if n.Liveness < topology.Dead { // what the others last heard of a node that is gone is no figure of now
+		st.DiskTotal, st.DiskUsed, st.Segments, st.Leaders = n.DiskTotal, n.DiskTotal-n.DiskFree, n.Segments, n.Leading
+		st.InBytesPerSec = n.BytesInSec
 	}
 	s.judge(&st, n)
 	return st

@@ -44,6 +44,7 @@ func threeMachines(t *testing.T) []*machine {
 
 // What one cluster is enough for; the last leaves a node that hangs.
 func TestAnyNodeAnswersForAnother(t *testing.T) {
+	t.Parallel()
 	machines := threeMachines(t)
 	t.Run("nodes", func(t *testing.T) { askAnyNode(t, machines) })
 	t.Run("shards", func(t *testing.T) { handAShardOver(t, machines) })
@@ -126,6 +127,7 @@ func handAShardOver(t *testing.T, machines []*machine) {
 
 // Who does not answer is named at once, and shown as the others have heard of it; once it is dead it can be forgotten.
 func TestANodeThatIsGone(t *testing.T) {
+	t.Parallel()
 	machines := threeMachines(t)
 	n1 := machines[0].client()
 	plan := must[wire.ChangeNodeResponse](n1, wire.KindChangeNode, wire.ChangeNodeRequest{RequestID: requestID(), Node: "n3", Change: wire.NodeLeave, DryRun: true})
@@ -149,7 +151,11 @@ func TestANodeThatIsGone(t *testing.T) {
 	require.Empty(t, list.Missing, "nobody waits for who said farewell")
 	require.Equal(t, "left", list.Nodes[2].State)
 	require.Equal(t, "normal", list.Nodes[2].Status)
-	_, _, err := call[wire.DescribeNodeResponse](n1, wire.KindDescribeNode, wire.DescribeNodeRequest{Node: "n3"})
+	require.Zero(t, list.Nodes[2].DiskTotal, "nobody knows its figures of now")
+	_, _, err := call[wire.TransferShardResponse](n1, wire.KindTransferShard, wire.TransferShardRequest{Shard: base.ShardID{Root: 1}, To: "n3"})
+	require.ErrorIs(t, err, base.CodePreconditionFailed)
+	require.ErrorContains(t, err, "it is away (left)")
+	_, _, err = call[wire.DescribeNodeResponse](n1, wire.KindDescribeNode, wire.DescribeNodeRequest{Node: "n3"})
 	require.ErrorIs(t, err, base.CodeUnreachable)
 	require.ErrorContains(t, err, "node n3 is left and cannot be asked")
 	reach := must[wire.ReachResponse](n1, wire.KindReach, wire.ReachRequest{Nodes: []base.NodeID{"n3"}, Count: 2})
@@ -169,6 +175,7 @@ func TestANodeThatIsGone(t *testing.T) {
 
 // Who would take a shard's quorum along does not leave, also while only the connections know that another is gone.
 func TestLeaveKeepsAQuorum(t *testing.T) {
+	t.Parallel()
 	machines := threeMachines(t)
 	n1 := machines[0].client()
 	machines[2].stop()
@@ -224,12 +231,13 @@ func TestReadinessOfANodeThatWaits(t *testing.T) {
 
 // Who is left of a shard without a quorum knows that it does not lead, whatever was believed before.
 func TestListShardsThatNobodyLeads(t *testing.T) {
+	t.Parallel()
 	machines := threeMachines(t)
 	n1 := machines[0].client()
 	together(machines[1:], (*machine).stop)
 	soon(t, "n1 gives up what it led", func() bool {
 		list := must[wire.ListShardsResponse](n1, wire.KindListShards, wire.ListShardsRequest{})
-		return len(list.Missing) == 4 && !slices.ContainsFunc(list.Shards, func(s wire.ShardStatus) bool { return s.Leader == "n1" || s.State != "no_leader" && s.Leader == "" })
+		return len(list.Missing) == 4 && !slices.ContainsFunc(list.Shards, func(s wire.ShardStatus) bool { return s.Leader != "" || s.State != "no_leader" })
 	})
 	require.NotEmpty(t, n1.readiness())
 }

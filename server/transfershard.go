@@ -6,6 +6,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/shard"
+	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -29,10 +30,21 @@ func (s *Server) transferShard(ctx context.Context, id base.ShardID, req wire.Tr
 	if voters := s.host.Voters(id); !slices.Contains(voters, req.To) {
 		return resp, base.Errorf(base.CodePreconditionFailed, op, "node %s does not vote in shard %s, %v do", req.To, id, voters)
 	}
-	if req.DryRun || req.To == s.id.Node {
+	if req.To == s.id.Node {
+		return resp, nil
+	}
+	if to, _ := s.connected().Node(req.To); to.Liveness != topology.Alive {
+		return resp, base.Errorf(base.CodePreconditionFailed, op, "node %s cannot take over shard %s: it is away (%s)", req.To, id, to.Liveness).
+			WithHint("see who is there: eg-cli node list")
+	}
+	if req.DryRun {
 		return resp, nil
 	}
 	move, err := s.host.Transfer(ctx, id, req.To)
+	switch base.CodeOf(err) {
+	case base.CodeUnreachable, base.CodeShuttingDown: // the other node, not this one: nobody else can do it instead
+		return resp, base.Errorf(base.CodePreconditionFailed, op, "node %s cannot take over shard %s: %w", req.To, id, err)
+	}
 	if err != nil {
 		return resp, err
 	}
