@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"log/slog"
 	"strconv"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -55,8 +57,23 @@ func (m *membership) sightings(s *gossip.Snapshot) []memberNews {
 	return news
 }
 
-// noteMember tells the journal.
+// said is how the log tells of a change; of suspicions only the journal does, since most of them come to nothing.
+func (n memberNews) said() (level slog.Level, message string) {
+	switch n.kind {
+	case "NODE_JOINED":
+		return slog.LevelInfo, "node joined"
+	case "NODE_LEFT":
+		return slog.LevelInfo, "node left"
+	case "NODE_DEAD":
+		return slog.LevelWarn, "node is dead"
+	}
+	return slog.LevelDebug, "node's liveness changed"
+}
+
+// noteMember tells the journal and the log.
 func (s *Server) noteMember(n memberNews) {
+	level, message := n.said()
+	s.deps.Logger.Log(context.Background(), level, message, "node", string(n.node), "boot", n.boot, "liveness", n.after.String())
 	before := ""
 	if n.before != topology.Unknown {
 		before = n.before.String()
