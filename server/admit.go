@@ -57,6 +57,7 @@ func (s *Server) admission(ctx context.Context) error {
 		err := s.register(ctx, cmd)
 		switch {
 		case err == nil:
+			s.admittedAt.Store(int64(time.Since(s.started)))
 			if err := s.sharesKey(ctx); err != nil {
 				return err
 			}
@@ -119,6 +120,7 @@ func (s *Server) registerLate(ctx context.Context) bool {
 		err := s.register(ctx, s.registration())
 		switch {
 		case err == nil:
+			s.admittedAt.Store(int64(time.Since(s.started)))
 			return true
 		case turnedAway(err):
 			s.stop(err)

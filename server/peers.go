@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/peer"
@@ -80,11 +81,15 @@ func (s *Server) resolveNode(node base.NodeID) (string, bool) {
 }
 
 // onTwin hears that another process runs as this node. Exactly one of the two must end: the one with the later start
-// stays, of two clones with the same start the elder. Who was turned away by a third node is the one that ends.
+// stays, of two clones with the same start the one that the root admits or, without a root, the elder. Who was turned away
+// by a third node is the one that ends.
 func (s *Server) onTwin(t peer.Twin) {
 	own := peer.Hello{Node: s.id.Node, Boot: s.peers.Boot(), StartedMs: s.started.UnixMilli(), Instance: s.instance}
 	if t.By == "" && own.Outranks(t.Seen) {
 		s.deps.Logger.Warn("another process runs as this node; it has to end", "boot", t.Seen.Boot, "instance", t.Seen.Instance.String())
+		return
+	}
+	if (t.By != "" || t.Seen.Boot == own.Boot) && s.verdictIsDue() {
 		return
 	}
 	by := "was met"
@@ -93,6 +98,22 @@ func (s *Server) onTwin(t peer.Twin) {
 	}
 	s.stop(base.Errorf(base.CodeFenced, "run node "+string(s.id.Node), "another process of this node %s: this one ends", by).
 		WithHint("stop one of the two; or, if this is to be another node, give it another node_id and directories of its own"))
+}
+
+const (
+	verdictWithin = 3 * time.Second  // in which the root tells one of two processes of a node that it is not admitted
+	verdictHolds  = 10 * time.Second // after an admission the other process may still be on its way out
+)
+
+// verdictIsDue reports whether the root may still decide between this process and another that started beside it. Each
+// node that the two meet has met one of them first; if that decided, both could be turned away.
+func (s *Server) verdictIsDue() bool {
+	now := time.Since(s.started)
+	if at := s.admittedAt.Load(); at != 0 && now-time.Duration(at) > verdictHolds {
+		return false
+	}
+	s.twinMet.CompareAndSwap(0, int64(now))
+	return now-time.Duration(s.twinMet.Load()) < verdictWithin
 }
 
 // reachablePeers are the nodes that a message would reach now.

@@ -85,6 +85,9 @@ type Server struct {
 	haltNow  context.CancelCauseFunc
 	stopped  chan error
 	stopOnce sync.Once
+
+	admittedAt atomic.Int64 // by the root, after s.started; 0: not yet
+	twinMet    atomic.Int64 // when another process of this node was heard of, likewise
 }
 
 // kinds are the requests that are counted by name.
