@@ -1,9 +1,11 @@
 package peer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -276,6 +278,21 @@ func TestClose(t *testing.T) {
 		_, err = nodes[0].Call(t.Context(), "n2", kindEcho, nil)
 		require.ErrorIs(t, err, base.CodeShuttingDown)
 		require.ErrorIs(t, nodes[0].Keep(nil), base.CodeShuttingDown)
+	})
+}
+
+// Who stops does not wonder about it; the others say that a connection broke.
+func TestOnlyOthersLogThatANodeStops(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		logs := make(map[base.NodeID]*bytes.Buffer)
+		nodes := w.mesh(2, func(o *Options) {
+			logs[o.Node] = new(bytes.Buffer)
+			o.Logger = slog.New(slog.NewTextHandler(logs[o.Node], nil))
+		})
+		require.NoError(t, nodes[0].Close())
+		synctest.Wait()
+		require.NotContains(t, logs["n1"].String(), "peer connection ended")
+		require.Contains(t, logs["n2"].String(), "peer connection ended")
 	})
 }
 

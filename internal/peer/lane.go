@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"syscall"
@@ -261,9 +262,14 @@ func (h *Host) installLocked(l *lane, c *conn) {
 
 // ended takes a failed connection out of its lane.
 func (h *Host) ended(c *conn) {
-	if h.takeOut(c) {
-		h.o.Logger.Info("peer connection ended", "node", c.theirs.Node, "lane", c.lane.id.tag().String(), "error", c.reason())
+	if !h.takeOut(c) {
+		return
 	}
+	level, reason := slog.LevelInfo, c.reason()
+	if errors.Is(reason, base.CodeShuttingDown) { // ours: nobody wonders
+		level = slog.LevelDebug
+	}
+	h.o.Logger.Log(context.Background(), level, "peer connection ended", "node", c.theirs.Node, "lane", c.lane.id.tag().String(), "error", reason)
 }
 
 func (h *Host) takeOut(c *conn) bool {
