@@ -9,6 +9,8 @@ import (
 	"log/slog"
 
 	"github.com/hashicorp/go-hclog"
+
+	"github.com/eastguard/eastguard/internal/base"
 )
 
 // logger lets raft log through slog. Its Info is what a person sees once per election: our Debug.
@@ -59,11 +61,17 @@ func told(msg string, args []any) bool {
 		return true
 	}
 	for _, a := range args {
-		if err, ok := a.(error); ok && (isAway(err) || errors.Is(err, context.Canceled)) { // canceled: the group stops
+		if err, ok := a.(error); ok && everyday(err) {
 			return true
 		}
 	}
 	return false
+}
+
+// everyday reports whether a replica that cannot be spoken with is no news: its node is away, has lost it or has not got
+// it yet, which the keepers of seats see to, or the group here stops.
+func everyday(err error) bool {
+	return isAway(err) || base.CodeOf(err) == base.CodePreconditionFailed || errors.Is(err, context.Canceled)
 }
 
 func (l *logger) Trace(msg string, args ...any) { l.Log(hclog.Trace, msg, args...) }

@@ -21,6 +21,7 @@ func TestRaftsLinesHaveTheirLevel(t *testing.T) {
 	l.Warn("failed to contact", "server-id", "x")
 	l.Info("entering follower state")
 	l.Error("failed to heartbeat to", "error", fmt.Errorf("send heartbeat: %w", context.Canceled))
+	l.Error("failed to appendEntries to", "error", base.Errorf(base.CodePreconditionFailed, "ask replica", "server is not here any more"))
 	require.Empty(t, out.String())
 	l.Error("failed to commit logs", "error", errors.New("disk"))
 	l.Warn("heartbeat timeout reached, starting election")
