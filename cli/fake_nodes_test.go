@@ -18,6 +18,7 @@ type fakeNodes struct {
 	rings     map[sdk.NodeID]sdk.NodeRing
 	changes   []sdk.ChangeNode
 	moves     []sdk.ShardMove
+	unasked   []sdk.NodeID // of a balance
 	moved     []sdk.TransferShard
 	recovered []sdk.RecoverShard
 	looks     int
@@ -229,7 +230,7 @@ func (f *fakeAdmin) BalanceShards(_ context.Context, dryRun bool) (sdk.BalancedS
 		return sdk.BalancedShards{}, f.err
 	}
 	f.calls = append(f.calls, map[bool]string{true: "plan balance", false: "balance"}[dryRun])
-	return sdk.BalancedShards{Moves: f.moves, DryRun: dryRun}, nil
+	return sdk.BalancedShards{Moves: f.moves, DryRun: dryRun, Missing: f.unasked}, nil
 }
 
 func (f *fakeAdmin) RecoverShard(_ context.Context, r sdk.RecoverShard) (sdk.RecoveredShard, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -165,8 +166,11 @@ func runShardBalance(ctx context.Context, o *shardMoveOptions, admin shardMover)
 		return err
 	}
 	rows := moveRows(plan, true)
-	if o.dryRun || len(rows) == 0 {
-		return o.printMoves(rows, o.dryRun)
+	switch {
+	case len(rows) == 0 && len(plan.Missing) > 0:
+		return unasked(plan) // nobody can say that they are even
+	case o.dryRun || len(rows) == 0:
+		return firstError(o.printMoves(rows, o.dryRun), unasked(plan))
 	}
 	name := plural(int64(len(rows)), "shard")
 	if err := o.confirmL1(ctx, name, func(p *term.Page) { p.Table(rows) }, "topics of a shard cannot be changed while nobody leads it"); err != nil {
@@ -195,7 +199,23 @@ func runShardBalance(ctx context.Context, o *shardMoveOptions, admin shardMover)
 	if failed > 0 {
 		return partly(false, "%d of %s could not be moved", failed, plural(int64(len(rows)), "shard")).WithHint("see ERROR of each with -o wide; try again")
 	}
-	return nil
+	return unasked(done)
+}
+
+// unasked fails with PARTIAL when a node did not answer: what it leads may be uneven still.
+func unasked(b sdk.BalancedShards) error {
+	if len(b.Missing) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(b.Missing))
+	for _, node := range b.Missing {
+		names = append(names, string(node))
+	}
+	e := errorf(sdk.CodePartial, "no answer from %s: of what is led there nothing is known", strings.Join(names, ", "))
+	if !b.DryRun {
+		e = e.WithOutcome(sdk.OutcomeApplied)
+	}
+	return e.WithHint("see: eg-cli node list")
 }
 
 func moveRows(b sdk.BalancedShards, dryRun bool) []moveRow {

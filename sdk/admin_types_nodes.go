@@ -100,8 +100,9 @@ type (
 	TransferredShard = wire.TransferShardResponse
 	// BalancedShards are the leaderships moved, or that would be; none when they are even.
 	//
-	//	Moves  []ShardMove
-	//	DryRun bool
+	//	Moves   []ShardMove
+	//	DryRun  bool
+	//	Missing []NodeID // did not answer: of what they lead nothing is known
 	BalancedShards = wire.BalanceShardsResponse
 	// ShardMove is one leadership moved.
 	//

@@ -16,6 +16,7 @@ func (s *Server) balanceShards(ctx context.Context, req wire.BalanceShardsReques
 	var (
 		mu     sync.Mutex
 		asking sync.WaitGroup
+		told   int
 		failed error
 	)
 	places := make(chan struct{}, collectAtOnce)
@@ -32,15 +33,18 @@ func (s *Server) balanceShards(ctx context.Context, req wire.BalanceShardsReques
 			defer mu.Unlock()
 			if err != nil {
 				failed = base.Wrap(base.CodeOf(err), "balance shards, node "+string(n.ID), err)
+				resp.Missing = append(resp.Missing, n.ID)
 				return
 			}
+			told++
 			resp.Moves = append(resp.Moves, part.Moves...)
 		})
 	}
 	asking.Wait()
-	if failed != nil && len(resp.Moves) == 0 {
+	if told == 0 && failed != nil {
 		return resp, failed
 	}
+	slices.Sort(resp.Missing)
 	slices.SortFunc(resp.Moves, func(a, b wire.ShardMove) int { return a.Shard.Compare(b.Shard) })
 	return resp, nil
 }

@@ -86,8 +86,9 @@ type BalanceShardsRequest struct {
 
 // BalanceShardsResponse lists the moves made, or that would be; none when they are even.
 type BalanceShardsResponse struct {
-	Moves  []ShardMove `cbor:"1,keyasint,omitempty"`
-	DryRun bool        `cbor:"2,keyasint,omitempty"`
+	Moves   []ShardMove   `cbor:"1,keyasint,omitempty"`
+	DryRun  bool          `cbor:"2,keyasint,omitempty"`
+	Missing []base.NodeID `cbor:"3,keyasint,omitempty"` // did not answer: of what they lead nothing is known
 }
 
 // RecoverShardRequest rebuilds a shard that lost its quorum for good from the newest log that is left. What only the
