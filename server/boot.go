@@ -23,6 +23,7 @@ const (
 	idleTimeout = 10 * time.Minute
 
 	handOverWithin = 10 * time.Second
+	leaveNotice    = 200 * time.Millisecond // for what others had decided on before they heard that this node stops, and tell it still
 
 	metaStartBytes = 16 << 20 // what opening the shards may need
 )
@@ -196,12 +197,14 @@ func (s *Server) handOver() error {
 	if err := agent.Update(func(self *gossip.Self) { self.State = gossip.Leaving }); err != nil {
 		s.deps.Logger.Debug("leaving not announced", "error", err)
 	}
-	s.plane.Leave()
+	s.tellLeaving()
+	underway := time.After(leaveNotice)
 	ctx, cancel := context.WithTimeout(context.Background(), handOverWithin)
 	defer cancel()
 	if err := s.host.HandOver(ctx); err != nil {
 		s.deps.Logger.Warn("not every leadership was handed over", "error", err)
 	}
+	<-underway
 	return nil
 }
 

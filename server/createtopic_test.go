@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,4 +30,26 @@ func TestCreateTopicAgain(t *testing.T) {
 	_, _, err := call[wire.CreateTopicResponse](n, wire.KindCreateTopic, req)
 	require.ErrorIs(t, err, base.CodeTopicNotFound)
 	require.Equal(t, base.Applied, base.OutcomeOf(err))
+}
+
+// A node that is stopped gracefully is given no topic that would wait for its return.
+func TestCreateTopicsWhileANodeStops(t *testing.T) {
+	t.Parallel()
+	machines := threeMachines(t)
+	n1 := machines[0].client()
+	stopped := make(chan struct{})
+	for i, after := 0, 0; after < 20; i++ {
+		if i == 20 {
+			go func() {
+				defer close(stopped)
+				machines[2].stop()
+			}()
+		}
+		select {
+		case <-stopped:
+			after++
+		default:
+		}
+		must[wire.CreateTopicResponse](n1, wire.KindCreateTopic, wire.CreateTopicRequest{RequestID: requestID(), Name: fmt.Sprintf("t%d", i), AllowUnderReplicated: true})
+	}
 }

@@ -22,6 +22,7 @@ type usageMessage struct {
 	Leading    int          `cbor:"6,keyasint"`
 	BytesInSec int64        `cbor:"7,keyasint,omitempty"`
 	Table      tableVersion `cbor:"8,keyasint"` // that the sender has
+	Leaving    bool         `cbor:"9,keyasint,omitempty"`
 }
 
 const (
@@ -38,7 +39,7 @@ func (s *Server) ownUsage() topology.Usage {
 		BytesInSec: s.rates.now(time.Now()).inBytes,
 	}
 	if p := s.orders.plane.Load(); p != nil {
-		u.Leading = p.Leads()
+		u.Leading, u.Leaving = p.Leads(), p.Leaving()
 	}
 	return u
 }
@@ -48,19 +49,23 @@ func (s *Server) view() topology.View {
 	m := &s.members
 	now := time.Now().UnixNano()
 	if last := s.usageAt.Load(); now-last >= int64(usageAge) && s.usageAt.CompareAndSwap(last, now) {
-		own := s.ownUsage()
-		m.mu.Lock()
-		m.usages[own.ID] = own
-		m.mu.Unlock()
-		for {
-			before := m.view.Load()
-			next := topology.Reduce(*before, topology.Event{Usage: &own})
-			if next.Version == before.Version || m.view.CompareAndSwap(before, &next) {
-				break
-			}
-		}
+		m.use(s.ownUsage())
 	}
 	return *m.view.Load()
+}
+
+// use takes a report into the view at once.
+func (m *membership) use(u topology.Usage) {
+	m.mu.Lock()
+	m.usages[u.ID] = u
+	m.mu.Unlock()
+	for {
+		before := m.view.Load()
+		next := topology.Reduce(*before, topology.Event{Usage: &u})
+		if next.Version == before.Version || m.view.CompareAndSwap(before, &next) {
+			return
+		}
+	}
 }
 
 // reportUsage tells everybody who is reachable, for as long as the node runs.
@@ -72,15 +77,26 @@ func (s *Server) reportUsage(ctx context.Context) error {
 		}
 		s.noteLeaderless()
 		s.sample(time.Now())
-		own, _ := s.view().Node(s.id.Node)
-		msg := wire.Encode(usageMessage{
-			Boot: s.id.Boot, Full: own.Full, DiskFree: own.DiskFree, DiskTotal: own.DiskTotal, Segments: own.Segments,
-			Leading: own.Leading, BytesInSec: own.BytesInSec, Table: s.members.nodeTable().at(),
-		})
-		for _, node := range s.reachablePeers() {
-			_ = s.peers.Send(node, kindUsage, msg) // the next one is on its way
-		}
+		s.tellUsage()
 	}
+}
+
+func (s *Server) tellUsage() {
+	own, _ := s.view().Node(s.id.Node)
+	msg := wire.Encode(usageMessage{
+		Boot: s.id.Boot, Full: own.Full, DiskFree: own.DiskFree, DiskTotal: own.DiskTotal, Segments: own.Segments,
+		Leading: own.Leading, BytesInSec: own.BytesInSec, Table: s.members.nodeTable().at(), Leaving: own.Leaving,
+	})
+	for _, node := range s.reachablePeers() {
+		_ = s.peers.Send(node, kindUsage, msg) // the next one is on its way
+	}
+}
+
+// tellLeaving tells everybody at once that this node takes nothing new. The rumour of it takes longer than many a stop.
+func (s *Server) tellLeaving() {
+	s.plane.Leave()
+	s.members.use(s.ownUsage())
+	s.tellUsage()
 }
 
 // takeUsage hears what another node reports. It runs on the connection's reader and does not block.
@@ -92,11 +108,15 @@ func (s *Server) takeUsage(_ context.Context, r *peer.Request) {
 	}
 	r.Reply(nil)
 	m := &s.members
-	m.mu.Lock()
-	m.usages[r.From.Node] = topology.Usage{
+	usage := topology.Usage{
 		ID: r.From.Node, Boot: u.Boot, Full: u.Full, DiskFree: u.DiskFree, DiskTotal: u.DiskTotal, Segments: u.Segments,
-		Leading: u.Leading, BytesInSec: u.BytesInSec,
+		Leading: u.Leading, BytesInSec: u.BytesInSec, Leaving: u.Leaving,
 	}
+	if u.Leaving {
+		m.use(usage)
+	}
+	m.mu.Lock()
+	m.usages[r.From.Node] = usage
 	m.mu.Unlock()
 	if u.Table.newerThan(m.nodeTable().at()) {
 		m.pullFrom(r.From.Node)

@@ -189,6 +189,9 @@ func (p *Plane) Start(context.Context) error {
 // assigned to it still is confirmed as one that it will not lead, so that the range goes on at another node at once.
 func (p *Plane) Leave() { p.leaving.Store(true) }
 
+// Leaving reports whether Leave was called.
+func (p *Plane) Leaving() bool { return p.leaving.Load() }
+
 // Close answers what waits, finishes what is on its way to the disk, and returns when no callback is left to come.
 // It may be called twice; both calls return when it is done.
 func (p *Plane) Close() error {

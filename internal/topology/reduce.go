@@ -70,6 +70,7 @@ type Usage struct {
 	Segments   int
 	Leading    int
 	BytesInSec int64
+	Leaving    bool // it is stopping gracefully: this word of it comes sooner than the one that spreads
 }
 
 // Reduce folds one event into a view. What is older than what the view knows (a lower start of a node, or a weaker
@@ -148,6 +149,7 @@ func (v View) seen(s *Seen) View {
 			}
 			next.Slow, next.Full, next.DiskFree, next.DiskTotal = n.Slow, n.Full, n.DiskFree, n.DiskTotal
 			next.Segments, next.Leading, next.BytesInSec = n.Segments, n.Leading, n.BytesInSec
+			next.Leaving = next.Leaving || n.Leaving // that is final for a start
 		}
 		*n = next
 		return true
@@ -197,8 +199,10 @@ func (n *Node) use(u *Usage) bool {
 	before := *n
 	n.Slow, n.Full, n.DiskFree, n.DiskTotal = u.Slow, u.Full, u.DiskFree, u.DiskTotal
 	n.Segments, n.Leading, n.BytesInSec = u.Segments, u.Leading, u.BytesInSec
+	n.Leaving = n.Leaving || u.Leaving
 	return n.Slow != before.Slow || n.Full != before.Full || n.DiskFree != before.DiskFree || n.DiskTotal != before.DiskTotal ||
-		n.Segments != before.Segments || n.Leading != before.Leading || n.BytesInSec != before.BytesInSec
+		n.Segments != before.Segments || n.Leading != before.Leading || n.BytesInSec != before.BytesInSec ||
+		n.Leaving != before.Leaving
 }
 
 // change applies f to a copy of the node; the view is a new one only if f says that something changed.

@@ -46,6 +46,7 @@ func TestReduce(t *testing.T) {
 		"usage of an older start":        {[]Event{seen("n1", 2), {Usage: &Usage{ID: "n1", Boot: 1, Full: true}}}, Node{Boot: 2, Liveness: Alive}, ""},
 		"usage stands when seen again":   {[]Event{seen("n1", 1), {Usage: &Usage{ID: "n1", Boot: 1, Slow: true}}, {Seen: &Seen{ID: "n1", Boot: 1, Admitted: true, Rack: "b"}}}, Node{Boot: 1, Liveness: Alive}, "slow"},
 		"leaving":                        {[]Event{seen("n1", 1), {Seen: &Seen{ID: "n1", Boot: 1, Admitted: true, Leaving: true}}}, Node{Boot: 1, Liveness: Alive}, "leaving"},
+		"leaving, by its report":         {[]Event{seen("n1", 1), {Usage: &Usage{ID: "n1", Boot: 1, Leaving: true}}, seen("n1", 1), {Usage: &Usage{ID: "n1", Boot: 1}}}, Node{Boot: 1, Liveness: Alive}, "leaving"},
 		"left, and started again":        {[]Event{{Seen: &Seen{ID: "n1", Boot: 1, Admitted: true, Leaving: true}}, seen("n1", 2)}, Node{Boot: 2, Liveness: Alive}, ""},
 		"not admitted":                   {[]Event{{Seen: &Seen{ID: "n1", Boot: 1}}}, Node{Boot: 1, Liveness: Alive}, "not admitted"},
 		"events of nobody change nobody": {[]Event{seen("n1", 1), moved("n9", 1, Dead), {}}, Node{Boot: 1, Liveness: Alive}, ""},
