@@ -69,6 +69,13 @@ func (b *inbox) take() letters {
 	return l
 }
 
+// keep files what the loop itself looks at again later: it is no news that would wake it at once.
+func (b *inbox) keep(write func(*letters)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	write(&b.letters)
+}
+
 // note files what a shard has applied.
 func (b *inbox) note(events []meta.Event) {
 	b.mu.Lock()

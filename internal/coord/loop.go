@@ -134,8 +134,9 @@ func (l *loop) observe(in letters, now time.Time) {
 	l.coord.count(returned)
 	l.behind = err != nil
 	if err != nil {
-		// The letters are lost with the leadership, or else are read out of the whole state again.
-		l.inbox.deliver(func(b *letters) { b.rescan = true })
+		// The letters are lost with the leadership, or else are read out of the whole state again; but for what nodes have,
+		// which no state says.
+		l.inbox.keep(func(b *letters) { b.rescan, b.held = true, append(b.held, in.held...) })
 		l.lookAgain(now.Add(again))
 		return
 	}

@@ -127,3 +127,34 @@ func TestOpeningEndsOnlyWhatWasForWantOfTheState(t *testing.T) {
 	rs.stateless(asg, now)
 	require.Empty(t, rs.all[7].On, "which stands")
 }
+
+// What a census brought while the shard could not be read is compared when it can be.
+func TestACensusOutlivesAShardThatCannotBeRead(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		topic := w.create("orders", base.TopicConfig{RetentionBytes: 1}, 1)
+		ref := base.RangeRef{Topic: topic.ID, Range: 1}
+		first := topic.Ranges[0].Active().ID
+		for end := int64(10); end <= 30; end += 10 {
+			_, err := w.coord.RequestRoll(t.Context(), w.rollRequest(topic, end))
+			require.NoError(t, err)
+			settle()
+		}
+		n2 := newFakeNode(base.Replica{Node: "n2", Disk: base.DiskID{'2'}})
+		n2.stock = []meta.Held{{Ref: ref, Segments: []meta.HeldSegment{{Segment: first, Base: 0, End: 10}}}}
+		w.mu.Lock()
+		w.nodes["n2"] = n2
+		w.mu.Unlock()
+		w.see("n2", n2.replica.Disk, 1)
+		settle()
+		w.mu.Lock()
+		w.refuse = base.Errorf(base.CodeInternal, "view", "not now")
+		w.mu.Unlock()
+		rest(5 * time.Second)
+		require.Equal(t, 1, n2.counts)
+		w.mu.Lock()
+		w.refuse = nil
+		w.mu.Unlock()
+		rest(10 * time.Second)
+		require.Equal(t, map[base.RangeRef]int64{ref: 20}, n2.trims)
+	})
+}
