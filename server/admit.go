@@ -51,6 +51,7 @@ func (s *Server) admission(ctx context.Context) error {
 	ctx, done := s.untilHalted(ctx)
 	defer done()
 	s.progress.enter("waits for the root shard to admit this start")
+	s.asksRoot.Store(true)
 	cmd := s.registration()
 	began := time.Now()
 	for try := 0; ; try++ {
@@ -62,6 +63,8 @@ func (s *Server) admission(ctx context.Context) error {
 				return err
 			}
 			return s.admitted(ctx, false)
+		case turnedAway(err) && s.twinMet.Load() != 0:
+			return s.twinStays("was met") // which says more than that this one is not the node it knows
 		case turnedAway(err):
 			return err
 		case context.Cause(ctx) != nil:

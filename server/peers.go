@@ -89,15 +89,21 @@ func (s *Server) onTwin(t peer.Twin) {
 		s.deps.Logger.Warn("another process runs as this node; it has to end", "boot", t.Seen.Boot, "instance", t.Seen.Instance.String())
 		return
 	}
-	if (t.By != "" || t.Seen.Boot == own.Boot) && s.verdictIsDue() {
+	// Who is turned away before it asks the root is nobody yet, and must not come so far that others meet it.
+	if (s.asksRoot.Load() || t.By == "" && t.Seen.Boot == own.Boot) && s.verdictIsDue() {
 		return
 	}
 	by := "was met"
 	if t.By != "" && t.By != s.id.Node {
 		by = fmt.Sprintf("is connected to node %s", t.By)
 	}
-	s.stop(base.Errorf(base.CodeFenced, "run node "+string(s.id.Node), "another process of this node %s: this one ends", by).
-		WithHint("stop one of the two; or, if this is to be another node, give it another node_id and directories of its own"))
+	s.stop(s.twinStays(by))
+}
+
+// twinStays is why this process ends for another one of its node.
+func (s *Server) twinStays(by string) error {
+	return base.Errorf(base.CodeFenced, "run node "+string(s.id.Node), "another process of this node %s: this one ends", by).
+		WithHint("stop one of the two; or, if this is to be another node, give it another node_id and directories of its own")
 }
 
 const (

@@ -86,6 +86,7 @@ type Server struct {
 	stopped  chan error
 	stopOnce sync.Once
 
+	asksRoot   atomic.Bool  // has begun to ask to be admitted
 	admittedAt atomic.Int64 // by the root, after s.started; 0: not yet
 	twinMet    atomic.Int64 // when another process of this node was heard of, likewise
 }
