@@ -16,8 +16,9 @@ import (
 // long before the caller's deadline then: somebody is waiting to be told that the address is wrong.
 const unreachableRounds = 3
 
-// minPatience is how long one broker gets at least before another is asked.
-const minPatience = 2 * time.Second
+// minPatience is how long one broker gets at least before another is asked: longer than it waits for the leaders of all
+// shards before it answers without some of them. One that is silent altogether is left much earlier.
+const minPatience = 4 * time.Second
 
 const (
 	// suspectAfter is how long a request waits before the connection is looked at.

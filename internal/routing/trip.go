@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 )
@@ -25,7 +26,7 @@ type trip struct {
 // covers all tries.
 func (r *Router) Do(ctx context.Context, req Request) ([]byte, error) {
 	t := trip{r: r, req: req}
-	for round := 0; ; round++ {
+	for began, round := time.Now(), 0; ; round++ {
 		changed := r.claims.wait() // before the look, or a change in between would be missed
 		t.queue, t.asked, t.widened, t.redirects = r.likeliest(req.Shard), nil, false, 0
 		for node, ok := t.next(); ok; node, ok = t.next() {
@@ -44,11 +45,15 @@ func (r *Router) Do(ctx context.Context, req Request) ([]byte, error) {
 			}
 			t.follow(err)
 		}
-		if !pause(ctx, round, changed) {
+		if time.Since(began) >= leaderWithin || !pause(ctx, round, changed) {
 			return nil, t.failure(ctx)
 		}
 	}
 }
+
+// leaderWithin is how long a leader is looked for. Who asks may have less time than this node would take, and is to hear
+// that there is none, in place of nothing; with more time he asks again.
+const leaderWithin = 3 * time.Second
 
 // next is the node to ask now; false when the round is over.
 func (t *trip) next() (base.NodeID, bool) {
