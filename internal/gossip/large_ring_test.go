@@ -33,7 +33,8 @@ func TestManyNodesAgreeOnTheRing(t *testing.T) {
 		for shard := range shards {
 			claim(shard, 1+shard%nodes, 2)
 		}
-		c.until(3*time.Second, "all claims are everywhere", func() bool { return c.agreeOnClaims(shards, 2) })
+		// Who misses the word of others hears of it by the next exchange of everything.
+		c.until(2*time.Minute, "all claims are everywhere", func() bool { return c.agreeOnClaims(shards, 2) })
 
 		for i := range deaths {
 			c.crash(c.peers[address(nodes-i)])
@@ -42,7 +43,7 @@ func TestManyNodesAgreeOnTheRing(t *testing.T) {
 			claim(shard, 1+shard%(nodes-deaths), 3)
 		}
 		// All at once, while members die: harder than the one claim and the one death of TestManyNodes, and given longer.
-		took := c.until(15*time.Second, "the new claims are everywhere", func() bool { return c.agreeOnClaims(shards, 3) })
+		took := c.until(2*time.Minute, "the new claims are everywhere", func() bool { return c.agreeOnClaims(shards, 3) })
 		t.Logf("%d claims reached %d nodes in %v, %d of their members being dead", shards, nodes-deaths, took, deaths)
 
 		took = c.until(30*time.Second, "all see the dead", func() bool {
