@@ -2,6 +2,7 @@ package meta
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -48,10 +49,37 @@ func (a *applier) recordRecovery(cmd *RecordRecovery) Result {
 	r := Recovery{RecordRecovery: *cmd, TimeMs: a.state.nowMs}
 	r.Lost = slices.Clone(cmd.Lost)
 	a.state.recoveries = append(slices.Clip(a.state.recoveries), r)
+	a.state.leap()
 	a.emit(Event{Type: EventShardRecovered, Node: cmd.Node, Detail: fmt.Sprintf(
 		"generation %d, from the log of node %s up to entry %d of term %d, without %d voters", cmd.Generation, cmd.Node, cmd.Index, cmd.Term, len(cmd.Lost),
 	)})
 	return Result{}
+}
+
+// What a rebuilt shard adds to everything that it counts. The commands that were lost may have handed numbers out, and
+// nodes and clients may hold them: none may come to mean something else, and what is said from now on must be newer than
+// what was said then.
+const (
+	leapBy         = 1_000_000
+	leapOfProducer = 100
+)
+
+func (s *State) leap() {
+	s.opened += leapBy
+	if s.root != nil {
+		s.root.Version += leapBy
+	}
+	for _, t := range s.topics {
+		t = t.clone()
+		t.Version += leapBy
+		t.Epoch += leapBy
+		t.NextRange += leapBy
+		t.Producers = slices.Clone(t.Producers)
+		for i := range t.Producers {
+			t.Producers[i].Epoch = min(t.Producers[i].Epoch, math.MaxInt16-leapOfProducer) + leapOfProducer
+		}
+		s.put(t)
+	}
 }
 
 func (s *State) checkRecoveries() error {
