@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,14 +13,8 @@ import (
 func TestBalanceNamesWhoDidNotAnswer(t *testing.T) {
 	t.Parallel()
 	machines := threeMachines(t)
-	silent := func(context.Context, []byte) ([]byte, error) {
-		return nil, base.Errorf(base.CodeTimeout, "balance", "no")
-	}
-	machines[2].srv.answers[askBalance] = silent
+	machines[2].srv.progress.done.Store(false) // as while it starts: it answers no questions
 	n1 := machines[0].client()
 	resp := must[wire.BalanceShardsResponse](n1, wire.KindBalanceShards, wire.BalanceShardsRequest{DryRun: true})
 	require.Equal(t, []base.NodeID{"n3"}, resp.Missing)
-
-	machines[0].srv.answers[askBalance], machines[1].srv.answers[askBalance] = silent, silent
-	rejected(n1, base.CodeTimeout, wire.KindBalanceShards, wire.BalanceShardsRequest{DryRun: true})
 }
