@@ -25,6 +25,7 @@ type machine struct {
 	mem  *vfs.Mem
 	srv  *Server
 	deps func(*Deps)
+	prep func(*Server) // before it starts
 }
 
 // freePort is a port that nobody else listens on while the test runs.
@@ -65,6 +66,9 @@ func (m *machine) tryStart(ctx context.Context) error {
 	s, err := New(m.cfg, deps)
 	if err != nil {
 		return err
+	}
+	if m.prep != nil {
+		m.prep(s)
 	}
 	if err := s.Start(ctx); err != nil {
 		return err
