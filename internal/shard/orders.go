@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -10,14 +11,31 @@ import (
 	"github.com/eastguard/eastguard/internal/base"
 )
 
+// nudgeAfter is how long a change may take to commit before an entry is put behind it. raft 1.8.0 hands the entry that
+// makes a voter to its followers before it counts the voter in (appendConfigurationEntry): an answer that comes in between
+// is not counted, and the voter has nothing for its leader until it answers for a later entry. With one more voter away the
+// change, and every later one, would wait for the next command.
+const nudgeAfter = 250 * time.Millisecond
+
 // change makes a function that changes a group's configuration, waits until that is committed, and says so.
 func (r *reconciler) change(g *group, what string, ask func() raft.IndexFuture, then func(index uint64), attrs ...any) func(context.Context) {
 	return func(ctx context.Context) {
+		nudging, done := context.WithCancel(ctx)
+		var nudge sync.WaitGroup
+		nudge.Go(func() {
+			select {
+			case <-time.After(nudgeAfter):
+				_ = g.barrier(nudging) // whether the change has come about is what counts
+			case <-nudging.Done():
+			}
+		})
 		var future raft.IndexFuture
 		err := g.wait(ctx, func() raft.Future {
 			future = ask()
 			return future
 		})
+		done()
+		nudge.Wait()
 		r.report(g, what, err, attrs...)
 		if err == nil {
 			if then != nil {
