@@ -2,7 +2,7 @@
 # Measures one broker beside the disk's own speed, and writes the table of docs/PERFORMANCE.md.
 #
 #   bash scripts/bench.sh                     all, about five minutes
-#   bash scripts/bench.sh -only produce       one group: idle, latency, produce, consume, topics, recovery
+#   bash scripts/bench.sh -only produce       one group: idle, latency, produce, consume, topics, recovery, cluster
 #   bash scripts/bench.sh -dir /mnt/x/bench   on another file system (the directory must not exist)
 #
 # Broker, client and floor share two cores. Run it on a quiet machine.
