@@ -24,6 +24,7 @@ type rollMessage struct {
 	LastAppendMs int64          `cbor:"8,keyasint,omitempty"`
 	FrozenMs     int64          `cbor:"9,keyasint,omitempty"`
 	WaitMs       uint32         `cbor:"10,keyasint,omitempty"` // how long the leader waits for the answer
+	Lost         []base.NodeID  `cbor:"11,keyasint,omitempty"`
 }
 
 const (
@@ -105,7 +106,7 @@ func pauseFor(ctx context.Context, d time.Duration) bool {
 
 func (s *Server) forwardRoll(ctx context.Context, to base.NodeID, r dataplane.RollRequest) (meta.Assignment, error) {
 	m := rollMessage{
-		Ref: r.Ref, Segment: r.Segment, Epoch: r.Epoch, End: r.End, Cause: r.Cause, Late: r.Late,
+		Ref: r.Ref, Segment: r.Segment, Epoch: r.Epoch, End: r.End, Cause: r.Cause, Late: r.Late, Lost: r.Lost,
 		Bytes: r.Bytes, LastAppendMs: r.LastAppendMs, FrozenMs: r.FrozenMs, WaitMs: uint32(rollTimeout / time.Millisecond),
 	}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -122,7 +123,7 @@ func (s *Server) takeRoll(ctx context.Context, _ *peer.Request, m rollMessage) (
 		defer cancel()
 	}
 	return s.coordinateRoll(ctx, dataplane.RollRequest{
-		Ref: m.Ref, Segment: m.Segment, Epoch: m.Epoch, End: m.End, Cause: m.Cause, Late: m.Late,
+		Ref: m.Ref, Segment: m.Segment, Epoch: m.Epoch, End: m.End, Cause: m.Cause, Late: m.Late, Lost: m.Lost,
 		Bytes: m.Bytes, LastAppendMs: m.LastAppendMs, FrozenMs: m.FrozenMs,
 	})
 }
@@ -134,7 +135,7 @@ func (s *Server) coordinateRoll(ctx context.Context, r dataplane.RollRequest) (m
 		return meta.Assignment{}, base.Errorf(base.CodeNoLeader, "roll segment", "the coordinators have not started yet")
 	}
 	return c.RequestRoll(ctx, coord.RollRequest{
-		Ref: r.Ref, Segment: r.Segment, Epoch: r.Epoch, End: r.End, Cause: r.Cause, Late: r.Late,
+		Ref: r.Ref, Segment: r.Segment, Epoch: r.Epoch, End: r.End, Cause: r.Cause, Late: r.Late, Lost: r.Lost,
 		Bytes: r.Bytes, LastAppendMs: r.LastAppendMs, FrozenMs: r.FrozenMs,
 	})
 }

@@ -18,7 +18,8 @@ type RollRequest struct {
 	Epoch        base.Epoch
 	End          int64 // frozen: nothing above was or will be acked
 	Cause        base.Cause
-	Late         []base.NodeID
+	Late         []base.NodeID // replicas that made no progress in time
+	Lost         []base.NodeID // followers that will never ack again: gone, restarted, or fenced
 	Bytes        int64
 	LastAppendMs int64
 	FrozenMs     int64 // when appends began to wait

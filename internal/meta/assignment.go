@@ -28,6 +28,7 @@ type Assignment struct {
 	OpenedMs int64            `cbor:"15,keyasint"`           // when it was committed as active
 	From     *Source          `cbor:"16,keyasint,omitempty"` // of an active one: who knows what the range remembers at Base; nil when that is nothing
 	Active   base.NodeID      `cbor:"17,keyasint,omitempty"` // of a sealed one: who led the range when this was sent; a hint
+	Boots    []uint64         `cbor:"18,keyasint,omitempty"` // of Replicas; see Segment.Boots
 }
 
 // Source is where a segment's first leader finds what the range remembers at its base: the segment before it that is
@@ -59,10 +60,20 @@ type Orders struct {
 	Assignments []Assignment   `cbor:"1,keyasint,omitempty"`
 	Trims       []Trim         `cbor:"2,keyasint,omitempty"`
 	Deletes     []base.TopicID `cbor:"3,keyasint,omitempty"`
+	Rolls       []RollOrder    `cbor:"4,keyasint,omitempty"`
+}
+
+// RollOrder asks the leader of an active segment to end it as a planned roll: it drains, freezes and asks for its
+// successor. It is a wish: a node that does not lead the segment fails it, and a segment that has ended confirms it.
+type RollOrder struct {
+	Ref     base.RangeRef  `cbor:"1,keyasint"`
+	Segment base.SegmentID `cbor:"2,keyasint"`
+	Epoch   base.Epoch     `cbor:"3,keyasint"`
+	Cause   base.Cause     `cbor:"4,keyasint"`
 }
 
 // Len counts the orders.
-func (o *Orders) Len() int { return len(o.Assignments) + len(o.Trims) + len(o.Deletes) }
+func (o *Orders) Len() int { return len(o.Assignments) + len(o.Trims) + len(o.Deletes) + len(o.Rolls) }
 
 // ConfirmKind says which kind of order a confirmation answers.
 type ConfirmKind uint8
@@ -72,6 +83,7 @@ const (
 	ConfirmSegment ConfirmKind = iota + 1
 	ConfirmTrim
 	ConfirmDelete
+	ConfirmRoll
 )
 
 // ConfirmStatus says how a node stands to an order.
@@ -80,12 +92,14 @@ type ConfirmStatus uint8
 // StatusHeld: done, durably. StatusFenced: the node should lead the active segment but holds it from an earlier
 // start (or has been fenced), so it cannot, and the coordinator must seal it. StatusFailed: not done, ask again.
 // StatusStateless: not done, for nobody whom the node can reach knows what the range remembers; it tries again when
-// told again, and another node may fare better.
+// told again, and another node may fare better. StatusShort: a sealed segment's end is kept, durably, but the copy here
+// ends before it and counts as none.
 const (
 	StatusHeld ConfirmStatus = iota + 1
 	StatusFenced
 	StatusFailed
 	StatusStateless
+	StatusShort
 )
 
 // Confirmation is a node's answer to one order: for a segment its Version, for a trim its Earliest as Offset.
@@ -106,6 +120,7 @@ type FenceRequest struct {
 	Epoch   base.Epoch     `cbor:"2,keyasint"`
 	Segment base.SegmentID `cbor:"3,keyasint"`
 	Base    int64          `cbor:"4,keyasint"`
+	Boot    uint64         `cbor:"5,keyasint,omitempty"` // the start of the replica's node that was placed; see Segment.Boots
 }
 
 // ExtentKind is what a fenced replica can say about its copy.

@@ -10,7 +10,7 @@ import (
 // Field numbers are for ever. Taken by commands that are not written yet:
 //
 //	20 SplitRange         21 MergeRanges       22 ReplaceRange      23 ResolveRange
-//	24 ReassignSegment    25 SetRangeLoad      26 ForceSealSegment
+//	24 ReassignSegment    25 SetRangeLoad
 //	40 CreateShard        42 SetUser           43 SetSetting
 type Command struct {
 	RequestID base.RequestID `cbor:"1,keyasint,omitzero"` // zero: not remembered
@@ -23,6 +23,8 @@ type Command struct {
 	RollSegments []RollSegment `cbor:"7,keyasint,omitempty"`
 	TrimRanges   []TrimRange   `cbor:"8,keyasint,omitempty"`
 	OpenProducer *OpenProducer `cbor:"9,keyasint,omitempty"`
+
+	ForceSeal *ForceSealSegment `cbor:"26,keyasint,omitempty"`
 
 	InitCluster  *InitCluster  `cbor:"30,keyasint,omitempty"` // these four in the root shard only
 	RegisterNode *RegisterNode `cbor:"31,keyasint,omitempty"`
@@ -40,6 +42,7 @@ type CreateTopic struct {
 	Spans    []keyspace.Span  `cbor:"4,keyasint"` // tile the key space; range i+1 gets Spans[i]
 	Replicas [][]base.Replica `cbor:"5,keyasint"` // one set a span, leader first
 	Internal bool             `cbor:"6,keyasint,omitempty"`
+	Boots    [][]uint64       `cbor:"7,keyasint,omitempty"` // of Replicas; see Segment.Boots
 }
 
 // AlterTopic changes settings. ExpectVersion, when not 0, must be the topic's version.
@@ -78,6 +81,7 @@ type RollSegment struct {
 	LastAppendMs int64          `cbor:"9,keyasint,omitempty"`
 	GapMs        int64          `cbor:"10,keyasint,omitempty"`
 	Opened       bool           `cbor:"11,keyasint,omitempty"` // some replica has confirmed Segment
+	Boots        []uint64       `cbor:"12,keyasint,omitempty"` // of Replicas; see Segment.Boots
 }
 
 // TrimRange drops the oldest segments of a range, up to and including Through. All of them must be sealed.

@@ -54,6 +54,8 @@ type Segment struct {
 	GapMs        int64          `cbor:"13,keyasint,omitempty"` // how long writers waited for its successor
 	Version      base.Version   `cbor:"14,keyasint"`           // the topic's version that opened it
 	SealVersion  base.Version   `cbor:"15,keyasint,omitempty"` // the one that sealed it
+	Boots        []uint64       `cbor:"16,keyasint,omitempty"` // of Replicas, the starts of their nodes that were placed; a later start of one never leads it nor follows in it. Empty: not known
+	Forced       *Forced        `cbor:"17,keyasint,omitempty"` // an operator ended it without knowing its end
 }
 
 // Producer is a named producer: its id, and the epoch that OpenProducer handed out last.

@@ -18,7 +18,8 @@ type RollRequest struct {
 	Epoch        base.Epoch
 	End          int64
 	Cause        base.Cause
-	Late         []base.NodeID // followers that it waited for in vain
+	Late         []base.NodeID // replicas that it waited for in vain, itself perhaps among them
+	Lost         []base.NodeID // followers that will never ack again: gone, restarted, or fenced
 	Bytes        int64
 	LastAppendMs int64
 	FrozenMs     int64 // when it stopped acking; 0 when it still can

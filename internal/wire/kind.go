@@ -42,6 +42,11 @@ const (
 	KindTransferShard Kind = 83
 	KindBalanceShards Kind = 84
 	KindRecoverShard  Kind = 85
+
+	KindListSegments     Kind = 88
+	KindDescribeSegment  Kind = 89
+	KindSealSegment      Kind = 90
+	KindForceSealSegment Kind = 91
 )
 
 var kindNames = map[Kind]string{
@@ -74,6 +79,11 @@ var kindNames = map[Kind]string{
 	KindTransferShard: "transfer_shard",
 	KindBalanceShards: "balance_shards",
 	KindRecoverShard:  "recover_shard",
+
+	KindListSegments:     "list_segments",
+	KindDescribeSegment:  "describe_segment",
+	KindSealSegment:      "seal_segment",
+	KindForceSealSegment: "force_seal_segment",
 }
 
 // String prints the name that logs, metrics and `eg-cli raw` use.

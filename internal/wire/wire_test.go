@@ -86,6 +86,13 @@ var messages = []any{
 	BalanceShardsResponse{},
 	RecoverShardRequest{},
 	RecoverShardResponse{},
+	ListSegmentsRequest{},
+	ListSegmentsResponse{},
+	DescribeSegmentRequest{},
+	DescribeSegmentResponse{},
+	SealSegmentRequest{},
+	ForceSealSegmentRequest{},
+	SealSegmentResponse{},
 }
 
 func name(m any) string { return strings.ReplaceAll(messageName(m), " ", "_") }
