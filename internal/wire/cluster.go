@@ -62,6 +62,7 @@ type NodeStatus struct {
 	Full             bool              `cbor:"30,keyasint,omitempty"` // takes no more records, to keep its reserve of disk
 	Damaged          int               `cbor:"31,keyasint,omitempty"` // segments whose data is not what was written
 	Quarantined      int               `cbor:"32,keyasint,omitempty"` // files put aside because they are damaged or nobody's
+	Followers        int               `cbor:"33,keyasint,omitempty"` // active segments held here that other nodes lead
 }
 
 // ShardStatus is one Raft group.

@@ -16,24 +16,31 @@ type ProduceRequest struct {
 	SpanLo    keyspace.Hash // lowest and highest routing hash in the batch, both inclusive: a hint kept in the index;
 	SpanHi    keyspace.Hash // 0 and 2^64-1 when not known or keyless
 	TimeoutMs uint32        // how long the client waits; 0 = the broker's own limit
+	Trace     bool          // answer with a ProduceTrace, in CBOR, as the payload
 }
 
 const (
 	produceRequestSize  = 44
 	produceResponseSize = 32
+
+	flagTrace = 1 // of a request
 )
 
 // appendTo writes a produce request:
 //
 //	0            16      20     21     22      24       32       40        44
 //	+------------+-------+------+------+-------+--------+--------+---------+
-//	| topic      | range | codec| flags| zero  | span lo| span hi| timeout |
+//	| topic      | range | codec| flags| zero  | span lo| span hi| timeout |    flags: 1 = trace
 //	+------------+-------+------+------+-------+--------+--------+---------+
 func (m ProduceRequest) appendTo(dst []byte) []byte {
 	be := binary.BigEndian
 	dst = append(dst, m.Topic[:]...)
 	dst = be.AppendUint32(dst, uint32(m.Range))
-	dst = append(dst, m.Codec, 0, 0, 0)
+	var flags byte
+	if m.Trace {
+		flags |= flagTrace
+	}
+	dst = append(dst, m.Codec, flags, 0, 0)
 	dst = be.AppendUint64(dst, m.SpanLo)
 	dst = be.AppendUint64(dst, m.SpanHi)
 	return be.AppendUint32(dst, m.TimeoutMs)
@@ -44,7 +51,7 @@ func (m *ProduceRequest) decode(b []byte) error {
 		return err
 	}
 	be := binary.BigEndian
-	if unknown := be.Uint32(b[20:]) & 0xff_ffff; unknown != 0 {
+	if unknown := be.Uint32(b[20:]) &^ (0xff<<24 | flagTrace<<16); unknown != 0 {
 		return fmt.Errorf("flags %#06x are not known", unknown)
 	}
 	*m = ProduceRequest{
@@ -54,6 +61,7 @@ func (m *ProduceRequest) decode(b []byte) error {
 		SpanLo:    be.Uint64(b[24:]),
 		SpanHi:    be.Uint64(b[32:]),
 		TimeoutMs: be.Uint32(b[40:]),
+		Trace:     b[21]&flagTrace != 0,
 	}
 	return nil
 }

@@ -101,6 +101,7 @@ type TopicSummary struct {
 	Shard             base.ShardID      `cbor:"18,keyasint"`
 	ShardLeader       base.NodeID       `cbor:"19,keyasint,omitempty"`
 	Partial           bool              `cbor:"20,keyasint,omitempty"` // leaders of active segments did not answer: Records and Bytes lack theirs
+	UnderReplicated   int               `cbor:"21,keyasint,omitempty"` // segments with fewer copies than the factor, as far as metadata and membership show
 }
 
 // DescribeTopicRequest asks for everything about one topic, by name or, when Name is empty, by id. With both, a topic
@@ -171,7 +172,10 @@ type SegmentDetail struct {
 	SealedMs     int64           `cbor:"11,keyasint,omitempty"`
 	LastAppendMs int64           `cbor:"12,keyasint,omitempty"`
 	GapMs        int64           `cbor:"13,keyasint,omitempty"` // from the last ack before it to its first
-	Unknown      bool            `cbor:"14,keyasint,omitempty"` // its leader did not answer: End, Records and Bytes are not known
+	Unknown      bool            `cbor:"14,keyasint,omitempty"` // no replica of an active one answered: End, Records and Bytes are not known
+	Copies       int             `cbor:"15,keyasint,omitempty"` // replicas that hold it whole, as far as they answered
+	Forced       bool            `cbor:"16,keyasint,omitempty"` // an operator ended it without knowing its end
+	Waits        string          `cbor:"17,keyasint,omitempty"` // its leader cannot go on: what finding its end waits for
 }
 
 // ReplicaDetail is one copy of a segment.
@@ -179,5 +183,16 @@ type ReplicaDetail struct {
 	Node       base.NodeID `cbor:"1,keyasint"`
 	Disk       base.DiskID `cbor:"2,keyasint,omitempty"`
 	DurableEnd int64       `cbor:"3,keyasint,omitempty"`
-	State      string      `cbor:"4,keyasint,omitempty"` // leader, in_sync, behind, missing
+	State      string      `cbor:"4,keyasint,omitempty"` // leader, in_sync, behind, missing, restarted, no_answer; see the constants
 }
+
+// The states of a replica. One of an active segment is behind only when it lacks what is committed; of a sealed one,
+// when its copy is short of the end.
+const (
+	ReplicaLeader    = "leader"    // takes the appends
+	ReplicaInSync    = "in_sync"   // holds all of it
+	ReplicaBehind    = "behind"    // holds less, and does not count as a copy
+	ReplicaMissing   = "missing"   // says that it holds nothing, or has another disk
+	ReplicaRestarted = "restarted" // has started anew since: of an active segment no part any more, though it keeps what it had
+	ReplicaNoAnswer  = "no_answer"
+)
