@@ -1,0 +1,173 @@
+package procs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/eastguard/eastguard/sdk"
+)
+
+// Blow is what is done to one replica of a segment while a producer writes to it.
+type Blow uint8
+
+// The blows.
+const (
+	KillFollower  Blow = iota // kill -9: its ports refuse at once
+	PauseFollower             // SIGSTOP: the kernel takes what is sent, nobody answers
+	KillLeader
+	PauseLeader
+)
+
+// String names the blow.
+func (b Blow) String() string {
+	return [...]string{"follower killed", "follower paused", "leader killed", "leader paused"}[b]
+}
+
+func (b Blow) leader() bool { return b == KillLeader || b == PauseLeader }
+
+// Trial says what a SealGap measures.
+type Trial struct {
+	Blow        Blow
+	Factor      int  // 0: 3
+	Coordinator bool // the node that is hit leads the topic's shard too; else it does not
+	Topic       string
+	Within      time.Duration // for the whole trial
+}
+
+// Gap is what a blow cost a producer that sends one record after the other.
+type Gap struct {
+	Took   time.Duration // the longest wait between two acks from the blow on
+	Victim string
+	Before sdk.SegmentID // that was written when the blow fell
+	After  sdk.SegmentID // that was written when the producer was served again
+	Acked  int
+	Failed int // records that were not acked: the SDK hides a roll, so there should be none
+}
+
+// steadyAcks is how many acks in a row, before the blow and after the roll, show that the producer is served.
+const steadyAcks = 50
+
+// SealGap makes a topic, writes to it, hits one of its replicas, and measures how long the writes stood still. Then it
+// makes the replica well again and waits until the cluster is healthy.
+func (c *Cluster) SealGap(t Trial) (Gap, error) {
+	if t.Factor == 0 {
+		t.Factor = 3
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), t.Within)
+	defer cancel()
+	victim, err := c.target(ctx, &t)
+	if err != nil {
+		return Gap{}, err
+	}
+	client, err := c.Client()
+	if err != nil {
+		return Gap{}, err
+	}
+	defer client.Close()
+	g, err := c.hit(ctx, client, t, victim)
+	return g, errors.Join(err, c.revive(victim, t))
+}
+
+// target makes topics until one has a replica of the kind that is to be hit, and names its node.
+func (c *Cluster) target(ctx context.Context, t *Trial) (*Node, error) {
+	client, err := c.Client()
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	name := t.Topic
+	for i := 0; ; i++ {
+		t.Topic = fmt.Sprintf("%s-%d", name, i)
+		config := sdk.TopicConfig{ReplicationFactor: t.Factor}
+		if _, err := client.Admin().CreateTopic(ctx, sdk.CreateTopic{Name: t.Topic, Config: config}); err != nil {
+			return nil, err
+		}
+		route, err := client.Admin().RouteKey(ctx, t.Topic, nil)
+		if err != nil {
+			return nil, err
+		}
+		shard, err := client.Admin().LocateShard(ctx, t.Topic)
+		if err != nil {
+			return nil, err
+		}
+		candidates := route.Replicas[1:]
+		if t.Blow.leader() {
+			candidates = route.Replicas[:1]
+		}
+		for _, r := range candidates {
+			if (r.ID == shard.Leader) == t.Coordinator {
+				return c.node(string(r.ID))
+			}
+		}
+	}
+}
+
+func (c *Cluster) node(name string) (*Node, error) {
+	i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no node %s here", name)
+	}
+	return c.Nodes[i], nil
+}
+
+// hit writes until it is served steadily, strikes, and writes until it is served steadily from another segment.
+func (c *Cluster) hit(ctx context.Context, client *sdk.Client, t Trial, victim *Node) (g Gap, err error) {
+	p, err := client.NewProducer(t.Topic, sdk.WithLinger(0))
+	if err != nil {
+		return g, err
+	}
+	defer p.Close(ctx)
+	g.Victim = victim.Name
+	var struck chan error // gets how the blow went
+	last := time.Now()
+	for steady := 0; steady < steadyAcks || struck == nil; {
+		if steady >= steadyAcks {
+			struck, steady = make(chan error, 1), 0
+			go func() { struck <- victim.strike(t.Blow) }()
+		}
+		ack, err := p.Send(ctx, sdk.Record{Value: make([]byte, 100)})
+		if ctx.Err() != nil {
+			return g, fmt.Errorf("%s: %s has not been served again: %w", t.Blow, t.Topic, err)
+		}
+		if err != nil {
+			g.Failed++
+			continue
+		}
+		now := time.Now()
+		if struck == nil {
+			g.Before = ack.Segment
+		} else {
+			g.Took = max(g.Took, now.Sub(last))
+			g.After = ack.Segment
+		}
+		last = now
+		g.Acked++
+		if struck == nil || ack.Segment != g.Before {
+			steady++
+		}
+	}
+	return g, <-struck
+}
+
+func (n *Node) strike(b Blow) error {
+	if b == KillFollower || b == KillLeader {
+		return n.Kill()
+	}
+	return n.Signal(syscall.SIGSTOP)
+}
+
+// revive makes the node that was hit well again.
+func (c *Cluster) revive(n *Node, t Trial) error {
+	if n.Running() {
+		if err := n.Signal(syscall.SIGCONT); err != nil {
+			return err
+		}
+	} else if err := n.Start(); err != nil {
+		return err
+	}
+	return c.Healthy(t.Within, len(c.Nodes))
+}
