@@ -51,6 +51,7 @@ type (
 	//	Shard             ShardID
 	//	ShardLeader       NodeID
 	//	Partial           bool // leaders of active segments did not answer: Records and Bytes lack theirs
+	//	UnderReplicated   int  // segments with fewer copies than the factor, as far as metadata and membership show
 	TopicSummary = wire.TopicSummary
 	// TopicDetail is everything about one topic.
 	//
@@ -68,7 +69,7 @@ type (
 	//	State           base.State
 	//	Parents         []RangeID
 	//	Children        []RangeID
-	//	Cause           base.Cause // why it was sealed
+	//	Cause           Cause // why it was sealed
 	//	Earliest        int64
 	//	End             int64 // commit of an active range, end of a sealed one
 	//	Records         int64
@@ -86,7 +87,7 @@ type (
 	//	ID           SegmentID
 	//	Epoch        Epoch
 	//	State        base.State
-	//	Cause        base.Cause // why it was sealed
+	//	Cause        Cause // why it was sealed
 	//	Base         int64
 	//	End          int64 // commit of an active one
 	//	Records      int64
@@ -95,15 +96,18 @@ type (
 	//	CreatedMs    int64
 	//	SealedMs     int64
 	//	LastAppendMs int64
-	//	GapMs        int64 // from the last ack before it to its first
-	//	Unknown      bool  // its leader did not answer: End, Records and Bytes are not known
+	//	GapMs        int64  // from the last ack before it to its first
+	//	Unknown      bool   // no replica of an active one answered: End, Records and Bytes are not known
+	//	Copies       int    // replicas that hold it whole, as far as they answered
+	//	Forced       bool   // an operator ended it without knowing its end
+	//	Waits        string // its leader cannot go on: what finding its end waits for
 	SegmentDetail = wire.SegmentDetail
 	// ReplicaDetail is one copy of a segment.
 	//
 	//	Node       NodeID
 	//	Disk       DiskID
 	//	DurableEnd int64
-	//	State      string // leader, in_sync, behind, missing
+	//	State      string // leader, in_sync, behind, missing, restarted, no_answer; see the constants
 	ReplicaDetail = wire.ReplicaDetail
 	// Setting is one effective setting and where it comes from.
 	//
@@ -194,6 +198,7 @@ type (
 	//	Full             bool  // takes no more records, to keep its reserve of disk
 	//	Damaged          int   // segments whose data is not what was written
 	//	Quarantined      int   // files put aside because they are damaged or nobody's
+	//	Followers        int   // active segments held here that other nodes lead
 	NodeStatus = wire.NodeStatus
 	// ShardStatus is one metadata group.
 	//

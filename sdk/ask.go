@@ -271,7 +271,8 @@ func (a *asking) failure(ctx context.Context) error {
 func changes(k wire.Kind) bool {
 	switch k {
 	case wire.KindCreateTopic, wire.KindAlterTopic, wire.KindDeleteTopic, wire.KindOpenProducer,
-		wire.KindChangeNode, wire.KindTransferShard, wire.KindBalanceShards, wire.KindRecoverShard:
+		wire.KindChangeNode, wire.KindTransferShard, wire.KindBalanceShards, wire.KindRecoverShard,
+		wire.KindSealSegment, wire.KindForceSealSegment:
 		return true
 	}
 	return false

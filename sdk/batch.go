@@ -50,8 +50,9 @@ type batch struct {
 	ack      wire.ProduceResponse
 	replicas []base.NodeID
 	err      error
-	marks    []*mark // of flushes that wait for it
-	escaped  bool    // a connection may still read encoded: it is not used again
+	marks    []*mark  // of flushes that wait for it
+	escaped  bool     // a connection may still read encoded: it is not used again
+	traced   *tracing // nil unless a sender asked for it
 }
 
 type batchState uint8
@@ -74,6 +75,7 @@ type waiter struct {
 	ready chan struct{} // capacity 1: the answer never waits for the sender
 	ack   Ack
 	err   error
+	trace *Trace // to be filled in; nil for a sender that does not ask
 }
 
 // records is how many records it holds.
@@ -83,6 +85,9 @@ func (b *batch) records() int { return len(b.owed) }
 func (b *batch) add(r record.Record, h hashed, size int64, c completion) {
 	b.builder.Append(r)
 	b.owed = append(b.owed, c)
+	if c.wait != nil && c.wait.trace != nil && b.traced == nil {
+		b.traced = new(tracing)
+	}
 	b.charged += size
 	if h.keyless {
 		b.keyless = true
@@ -129,7 +134,7 @@ func (b *batch) request(ref base.RangeRef, timeout time.Duration) []byte {
 	}
 	req := wire.ProduceRequest{
 		Topic: ref.Topic, Range: ref.Range, Codec: uint8(h.Codec()), SpanLo: lo, SpanHi: hi,
-		TimeoutMs: uint32(min(max(timeout.Milliseconds(), 1), math.MaxUint32)),
+		TimeoutMs: uint32(min(max(timeout.Milliseconds(), 1), math.MaxUint32)), Trace: b.traced != nil,
 	}
 	if b.tries > 1 {
 		b.message = nil // the connection of an earlier try may be reading it still

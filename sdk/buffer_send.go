@@ -20,9 +20,11 @@ const (
 // and that no answer will come.
 func (b *buffer) send(conn *mux.Conn, bt *batch, try int) error {
 	if bt.encoded == nil {
+		bt.traced.taken(bt.sentAt)
 		if err := b.encode(bt); err != nil {
 			return err
 		}
+		bt.traced.encoded(time.Now())
 	}
 	if limit := b.p.c.maxBatch.Load(); limit > 0 && int64(len(bt.encoded)) > limit {
 		return base.Errorf(base.CodeBatchTooLarge, "send", "the batch has %d bytes, the brokers take %d", len(bt.encoded), limit)
@@ -99,6 +101,7 @@ func (b *buffer) answered(conn *mux.Conn, bt *batch, try int, r mux.Response, er
 	}
 	bt.state = batchDone
 	bt.ack = ack
+	bt.traced.answered(bt.sentAt, now, r.Payload)
 	bt.replicas = b.pt.replicas(b.ref.Range, ack.Segment, conn)
 	b.acked, b.failures, b.lastErr = true, 0, nil
 	// Senders that wait are woken before the pump sends more: it may have a megabyte to compress, and a Send that

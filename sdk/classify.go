@@ -102,7 +102,8 @@ var steps = func() map[string]bool {
 		wire.KindOpenProducer, wire.KindClusterStatus, wire.KindClusterHealth, wire.KindDescribeNode,
 		wire.KindListNodes, wire.KindNodeRing, wire.KindReach, wire.KindChangeNode, wire.KindWatchNode,
 		wire.KindListShards, wire.KindDescribeShard, wire.KindLocateShard, wire.KindTransferShard, wire.KindBalanceShards,
-		wire.KindRecoverShard,
+		wire.KindRecoverShard, wire.KindListSegments, wire.KindDescribeSegment, wire.KindSealSegment,
+		wire.KindForceSealSegment,
 	} {
 		names[k.String()], names[kindName(k)] = true, true
 	}

@@ -20,6 +20,9 @@ func (p *Producer) finish(b *buffer, bt *batch) {
 			continue
 		}
 		c.wait.ack, c.wait.err = acks.at(i, now.Sub(c.start)), bt.err
+		if c.wait.trace != nil && bt.err == nil {
+			bt.trace(c.wait.trace, c.start, now)
+		}
 		c.wait.ready <- struct{}{}
 	}
 	if callbacks {

@@ -31,6 +31,7 @@ func (o clientOption) applyClient(c *clientConfig) { o(c) }
 type clientConfig struct {
 	seeds          []string
 	name           string
+	rack           string
 	dial           DialFunc
 	logger         *slog.Logger
 	dialTimeout    time.Duration
@@ -46,6 +47,12 @@ func WithSeeds(addrs ...string) ClientOption {
 // WithName names this client in the brokers' logs. Default: eastguard-go.
 func WithName(name string) ClientOption {
 	return clientOption(func(c *clientConfig) { c.name = name })
+}
+
+// WithRack says where this client is, in the words of the brokers' own rack settings: consumers read from replicas in
+// the same rack first. Default: none, every rack is alike.
+func WithRack(rack string) ClientOption {
+	return clientOption(func(c *clientConfig) { c.rack = rack })
 }
 
 // WithDialer replaces how connections are opened, for tests and proxies. The default dials TCP and, for a name

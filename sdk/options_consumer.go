@@ -33,6 +33,7 @@ type consumerConfig struct {
 	maxPollRecords int
 	stop           stopKind
 	reset          ResetPolicy
+	readFrom       ReadFrom
 }
 
 // WithTopics names the topics to read; it may be given several times. At least one is needed.
@@ -83,6 +84,11 @@ func WithMaxWait(d time.Duration) ConsumerOption {
 // WithMaxPollRecords bounds the messages of one Poll. Default: 1,000.
 func WithMaxPollRecords(n int) ConsumerOption {
 	return consumerOption(func(c *consumerConfig) { c.maxPollRecords = n })
+}
+
+// WithReadFrom says which replica to read from: ReadNearest, ReadLeader or ReadNode. Default: ReadNearest.
+func WithReadFrom(r ReadFrom) ConsumerOption {
+	return consumerOption(func(c *consumerConfig) { c.readFrom = r })
 }
 
 // Stop says when a consumer has read enough.
@@ -163,6 +169,8 @@ func (c *consumerConfig) validate() error {
 		return bad("max poll records must be positive, it is %d", c.maxPollRecords)
 	case c.reset > ResetLatest:
 		return bad("unknown reset policy %d", c.reset)
+	case c.readFrom.kind == readNode && c.readFrom.node == "":
+		return bad("the node to read from has no name")
 	}
 	return c.start.validate(seen)
 }

@@ -63,15 +63,35 @@ func (p *Producer) Send(ctx context.Context, r Record) (Ack, error) {
 	if ctx.Err() != nil {
 		return Ack{}, contextError(ctx, "send", base.NotApplied)
 	}
+	return p.sendWait(ctx, &r, nil)
+}
+
+// SendTraced is Send, and tells where the time went.
+func (p *Producer) SendTraced(ctx context.Context, r Record) (Ack, Trace, error) {
+	if ctx.Err() != nil {
+		return Ack{}, Trace{}, contextError(ctx, "send", base.NotApplied)
+	}
+	// The trace is not the waiter's own: a sender whose context ends leaves it to the batch, and takes none.
+	trace := new(Trace)
+	ack, err := p.sendWait(ctx, &r, trace)
+	if err != nil {
+		return ack, Trace{}, err
+	}
+	return ack, *trace, nil
+}
+
+func (p *Producer) sendWait(ctx context.Context, r *Record, trace *Trace) (Ack, error) {
 	w := p.waiters.Get().(*waiter)
-	if err := p.enqueue(ctx, &r, completion{wait: w, start: time.Now()}); err != nil {
+	w.trace = trace
+	if err := p.enqueue(ctx, r, completion{wait: w, start: time.Now()}); err != nil {
+		w.trace = nil
 		p.waiters.Put(w)
 		return Ack{}, err
 	}
 	select {
 	case <-w.ready:
 		ack, err := w.ack, w.err
-		w.ack, w.err = Ack{}, nil
+		w.ack, w.err, w.trace = Ack{}, nil, nil
 		p.waiters.Put(w)
 		return ack, err
 	case <-ctx.Done():
@@ -105,6 +125,7 @@ func (p *Producer) enqueue(ctx context.Context, r *Record, c completion) error {
 	if err != nil {
 		return err
 	}
+	c.routed()
 	if limit := p.c.maxRecord.Load(); limit > 0 {
 		if n := recordBytes(r); n > limit {
 			return base.Errorf(base.CodeRecordTooLarge, "send", "the record has %d bytes, the brokers take %d", n, limit)
