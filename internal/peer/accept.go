@@ -124,10 +124,7 @@ func (h *Host) admit(theirs Hello, tag Tag, nc net.Conn, life *lifeReader, in *f
 	if err != nil {
 		return err
 	}
-	l := p.lanes[mainLane]
-	if tag == TagBulk {
-		l = p.lanes[bulkLane]
-	}
+	l := p.lanes[laneOf(tag)]
 	if err := h.judgeLocked(l, theirs); err != nil {
 		h.dropIfIdleLocked(p)
 		return err

@@ -23,7 +23,9 @@ type conn struct {
 	in      *frameReader // the reader goroutine's
 	out     *outbox
 	born    time.Time
+	session uint64        // numbers the connections of this process
 	done    chan struct{} // closed when it has failed
+	room    chan struct{} // capacity one: requests of the peer have been let go of
 
 	heard atomic.Int64 // when a byte arrived last, in nanoseconds since the host's start
 	used  atomic.Int64 // when a message went either way last, the same way
@@ -42,8 +44,9 @@ type conn struct {
 
 func newConn(h *Host, l *lane, theirs Hello, cluster base.ClusterID, nc net.Conn, life *lifeReader, in *frameReader) *conn {
 	c := &conn{
-		host: h, lane: l, theirs: theirs, cluster: cluster, nc: nc, life: life, in: in,
-		out: newOutbox(nc, h.o.QueueBytes, &h.stats.bytesOut), born: time.Now(), done: make(chan struct{}), calls: make(map[uint64]*call),
+		host: h, lane: l, theirs: theirs, cluster: cluster, nc: nc, life: life, in: in, session: h.sessions.Add(1),
+		out: newOutbox(nc, h.o.QueueBytes, &h.stats.bytesOut), born: time.Now(), done: make(chan struct{}), room: make(chan struct{}, 1),
+		calls: make(map[uint64]*call),
 	}
 	c.heard.Store(h.clock())
 	c.used.Store(h.clock())
@@ -74,8 +77,12 @@ func (c *conn) write() { c.fail(c.out.run()) }
 
 // read is the reader goroutine. When the connection has failed it tells the host and every call.
 func (c *conn) read() {
+	limit := MaxBody
+	if c.lane.id == dataLane {
+		limit, c.in.atATime = MaxDataBody, dataAtATime
+	}
 	for {
-		f, err := c.in.next(MaxBody)
+		f, err := c.in.next(limit)
 		if err == nil {
 			err = c.take(f)
 		}
@@ -201,6 +208,11 @@ func (c *conn) start(ca *call, group uint32, body []byte) error {
 		}
 		f.id = ca.id
 	}
+	return c.post(ca, f)
+}
+
+// post queues the frame of a call.
+func (c *conn) post(ca *call, f frame) error {
 	err := c.out.push(f, false)
 	switch {
 	case err == nil:

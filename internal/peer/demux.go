@@ -18,9 +18,10 @@ const (
 	TagMain   Tag = 'm'
 	TagBulk   Tag = 'b'
 	TagAsk    Tag = 'a'
+	TagData   Tag = 'd' // on the data port
 )
 
-// String prints gossip, main, bulk or ask.
+// String prints gossip, main, bulk, ask or data.
 func (t Tag) String() string {
 	switch t {
 	case TagGossip:
@@ -31,6 +32,8 @@ func (t Tag) String() string {
 		return "bulk"
 	case TagAsk:
 		return "ask"
+	case TagData:
+		return "data"
 	}
 	return fmt.Sprintf("tag-%#02x", byte(t))
 }

@@ -1,9 +1,9 @@
 // Package peer connects the nodes of a cluster to each other and tells which of them can be reached.
 //
 // The cluster port is one TCP listener for several purposes; the first byte of a connection says which ([Demux],
-// [Tag]). The gossip takes its share as a plain net.Listener. The rest belongs to a [Host], which has at most two
-// connections with each other node: the main lane, for control messages and Raft, and the bulk lane, for snapshots,
-// so that a large one does not delay a heartbeat.
+// [Tag]). The gossip takes its share as a plain net.Listener. The rest belongs to a [Host], which has at most three
+// connections with each other node: the main lane, for control messages and Raft; the bulk lane, for snapshots, so that
+// a large one does not delay a heartbeat; and on a port of its own the data lane, for replication (link.go).
 //
 // One call: [Host.Call] finds the lane of the message's [Kind], waits for it if it is just being dialled, notes the
 // call under a fresh id and queues a frame. The writer goroutine of the connection takes all that is queued and

@@ -21,6 +21,7 @@ const (
 	Control  Kind = 0x0100 // orders and questions between nodes
 	Raft     Kind = 0x0200 // by group
 	Snapshot Kind = 0x0300 // on the bulk lane
+	Replica  Kind = 0x0400 // on the data lane: batches and their acks, which want no answer
 )
 
 // The types of class link.
@@ -33,8 +34,11 @@ func (k Kind) class() Kind { return k & 0xff00 }
 
 // lane is which connection carries the kind.
 func (k Kind) lane() laneID {
-	if k.class() == Snapshot {
+	switch k.class() {
+	case Snapshot:
 		return bulkLane
+	case Replica:
+		return dataLane
 	}
 	return mainLane
 }
@@ -51,6 +55,8 @@ func (k Kind) String() string {
 		name = "raft"
 	case Snapshot:
 		name = "snapshot"
+	case Replica:
+		name = "replica"
 	}
 	return fmt.Sprintf("%s/%d", name, k&0xff)
 }
@@ -59,11 +65,14 @@ func (k Kind) String() string {
 const (
 	headerSize = 24
 	// MaxBody is the largest message.
-	MaxBody      = 16 << 20
+	MaxBody = 16 << 20
+	// MaxDataBody is the largest message of class Replica: the largest batch, and what goes before it.
+	MaxDataBody  = 66 << 20
 	maxHello     = 4 << 10
 	frameMagic   = 0xe6
 	readBuffer   = 64 << 10
 	bodyAtATime  = 1 << 20 // allocated on the strength of a header; the rest follows as the body arrives
+	dataAtATime  = 2 << 20 // on the data lane: a usual batch with its head, in one piece
 	flagResponse = 1
 	flagError    = 2
 )
@@ -82,12 +91,17 @@ const (
 //
 // Tag and type are the kind. Flags: 1 answer, 2 error (the body is a wire.ErrorMessage). The sum covers the header,
 // with zeroes in its own place, and the body. Request id 0 wants no answer.
+//
+// A frame of class Replica has, in place of the group, how many bytes of the body the sum covers. Behind those is a
+// batch, which has a sum of its own that is checked by whoever takes it.
 type frame struct {
-	kind  Kind
-	flags uint8
-	group uint32
-	id    uint64
-	body  []byte
+	kind   Kind
+	flags  uint8
+	group  uint32
+	id     uint64
+	body   []byte
+	tail   [][]byte // more of the body, when it is sent
+	urgent bool     // it overtakes what waits to be written
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -97,7 +111,7 @@ func (f *frame) appendHeader(dst []byte) []byte {
 	at := len(dst)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(f.kind))
 	dst = append(dst, f.flags, frameMagic)
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(f.body)))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(f.size()-headerSize))
 	dst = binary.BigEndian.AppendUint32(dst, f.group)
 	dst = binary.BigEndian.AppendUint32(dst, 0)
 	dst = binary.BigEndian.AppendUint64(dst, f.id)
@@ -110,19 +124,26 @@ func sum(header, body []byte) uint32 {
 	return crc32.Update(crc32.Update(0, castagnoli, header), castagnoli, body)
 }
 
-func (f *frame) size() int { return headerSize + len(f.body) }
+func (f *frame) size() int {
+	n := headerSize + len(f.body)
+	for _, part := range f.tail {
+		n += len(part)
+	}
+	return n
+}
 
 // errCut says that a connection ended within a frame.
 var errCut = errors.New("the connection ended within a frame")
 
 // frameReader reads frames from one direction of a connection.
 type frameReader struct {
-	src    *bufio.Reader
-	header [headerSize]byte
+	src     *bufio.Reader
+	header  [headerSize]byte
+	atATime int // allocated on the strength of a header
 }
 
 func newFrameReader(r io.Reader) *frameReader {
-	return &frameReader{src: bufio.NewReaderSize(r, readBuffer)}
+	return &frameReader{src: bufio.NewReaderSize(r, readBuffer), atATime: bodyAtATime}
 }
 
 // next waits for a frame of at most limit bytes of body. At the end of the stream it returns io.EOF between two
@@ -149,22 +170,29 @@ func (r *frameReader) next(limit int) (frame, error) {
 	if f.body, err = r.body(int(n)); err != nil {
 		return frame{}, err
 	}
+	covered := f.body
+	if f.kind.class() == Replica {
+		if int64(f.group) > int64(n) {
+			return frame{}, corrupt("a sum over %d bytes of a body of %d", f.group, n)
+		}
+		covered = f.body[:f.group]
+	}
 	want := binary.BigEndian.Uint32(h[12:])
 	clear(h[12:16])
-	if got := sum(h, f.body); got != want {
+	if got := sum(h, covered); got != want {
 		return frame{}, corrupt("checksum %08x, computed %08x", want, got)
 	}
 	return f, nil
 }
 
-// body reads n bytes. Headers alone do not cost memory: beyond the first MiB each allocation doubles what has
+// body reads n bytes. Headers alone do not cost memory: beyond the first piece each allocation doubles what has
 // arrived already.
 func (r *frameReader) body(n int) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
 	var b []byte
-	for size := min(n, bodyAtATime); ; size = min(n, 2*size) {
+	for size := min(n, r.atATime); ; size = min(n, 2*size) {
 		larger := make([]byte, size)
 		if _, err := io.ReadFull(r.src, larger[copy(larger, b):]); err != nil {
 			return nil, cut(err, io.EOF, io.ErrUnexpectedEOF)

@@ -21,6 +21,7 @@ type Host struct {
 	handlers atomic.Pointer[map[Kind]Handler]
 	stats    counters
 	boot     atomic.Uint64
+	sessions atomic.Uint64 // numbers connections
 
 	mu      sync.Mutex
 	closed  bool
@@ -28,6 +29,7 @@ type Host struct {
 	peers   map[base.NodeID]*peer
 	marks   map[chan struct{}]bool
 	loose   map[*conn]bool // of CallAddr, in no lane
+	links   links
 
 	watched int64 // the watch goroutine's: when it looked last, in clock time
 	resumed int64 // the same: when this process last woke from a stall
@@ -57,7 +59,7 @@ func New(o Options) *Host {
 		o: o.withDefaults(), started: time.Now(), cluster: o.Cluster,
 		tasks: task.NewGroup(context.Background(), "peer"),
 		peers: make(map[base.NodeID]*peer), marks: make(map[chan struct{}]bool),
-		loose: make(map[*conn]bool),
+		loose: make(map[*conn]bool), links: links{wake: make(chan struct{}, 1)},
 	}
 	h.handlers.Store(&map[Kind]Handler{})
 	h.boot.Store(o.Boot)
@@ -81,7 +83,12 @@ func (h *Host) handler(kind Kind) Handler { return (*h.handlers.Load())[kind] }
 // Start accepts connections and dials the peers that are kept.
 func (h *Host) Start() {
 	h.watched = h.clock()
-	for _, tag := range []Tag{TagMain, TagBulk, TagAsk} {
+	tags := []Tag{TagMain, TagBulk, TagAsk}
+	if h.o.ResolveData != nil {
+		tags = append(tags, TagData)
+		h.tasks.Go("links", h.tellLinks)
+	}
+	for _, tag := range tags {
 		l := h.o.Listen(tag)
 		h.tasks.Go("accept "+tag.String(), func(ctx context.Context) error { return h.accept(ctx, l, tag) })
 	}
@@ -134,7 +141,7 @@ func (h *Host) connsLocked() func(yield func(*conn) bool) {
 	}
 }
 
-// Keep says which nodes to stay connected with, this one left out: their main lanes are dialled for ever. With others
+// Keep says which nodes to stay connected with, this one left out: their main and data lanes are dialled for ever. With others
 // the connections that exist go on until they end.
 func (h *Host) Keep(nodes []base.NodeID) error {
 	wanted := make(map[base.NodeID]bool, len(nodes))
@@ -151,6 +158,7 @@ func (h *Host) Keep(nodes []base.NodeID) error {
 		if p.kept && !wanted[p.node] {
 			p.kept = false
 			mark(p.lanes[mainLane].changed)
+			mark(p.lanes[dataLane].changed)
 			h.dropIfIdleLocked(p)
 		}
 	}
@@ -163,6 +171,9 @@ func (h *Host) Keep(nodes []base.NodeID) error {
 		}
 		p.kept = true
 		h.keepLocked(p.lanes[mainLane])
+		if h.o.ResolveData != nil {
+			h.keepLocked(p.lanes[dataLane])
+		}
 	}
 	return failed
 }
@@ -173,6 +184,7 @@ func (h *Host) Retry(node base.NodeID) {
 	defer h.mu.Unlock()
 	if p := h.peers[node]; p != nil {
 		mark(p.lanes[mainLane].changed)
+		mark(p.lanes[dataLane].changed)
 	}
 }
 

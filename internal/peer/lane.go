@@ -17,14 +17,30 @@ type laneID int
 const (
 	mainLane laneID = iota
 	bulkLane
+	dataLane
 	laneCount
 )
 
 func (id laneID) tag() Tag {
-	if id == bulkLane {
+	switch id {
+	case mainLane:
+	case bulkLane:
 		return TagBulk
+	case dataLane:
+		return TagData
 	}
 	return TagMain
+}
+
+// laneOf is the lane of a tag.
+func laneOf(tag Tag) laneID {
+	switch tag {
+	case TagBulk:
+		return bulkLane
+	case TagData:
+		return dataLane
+	}
+	return mainLane
 }
 
 // peer is another node. The host's lock guards it.
@@ -32,10 +48,11 @@ type peer struct {
 	node  base.NodeID
 	kept  bool
 	state State
+	data  Link // of its data lane, as told last
 	lanes [laneCount]*lane
 }
 
-// lane is one of the two ways to a peer. The host's lock guards it.
+// lane is one of the ways to a peer. The host's lock guards it.
 type lane struct {
 	id      laneID
 	peer    *peer
@@ -162,7 +179,7 @@ func (h *Host) turn(ctx context.Context, l *lane) (c *conn, wanted bool) {
 	if l.conn != nil {
 		return l.conn, true
 	}
-	if !l.demand && (!l.peer.kept || l.id != mainLane) {
+	if !l.demand && (!l.peer.kept || l.id == bulkLane) {
 		l.keeping = false
 		h.dropIfIdleLocked(l.peer)
 		return nil, false
@@ -190,8 +207,8 @@ func (h *Host) attempt(ctx context.Context, l *lane) bool {
 	h.o.Logger.Debug("dial failed", "node", l.peer.node, "lane", l.id.tag().String(), "error", err)
 	l.failed, l.pausing = err, true
 	l.settleLocked(err)
-	if l.id == mainLane && errors.Is(err, syscall.ECONNREFUSED) {
-		h.setStatusLocked(l.peer, Refused)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		h.refusedLocked(l)
 	}
 	return false
 }
@@ -200,7 +217,11 @@ func (h *Host) attempt(ctx context.Context, l *lane) bool {
 func (h *Host) dial(ctx context.Context, l *lane) error {
 	node := l.peer.node
 	op := "connect to node " + string(node)
-	addr, ok := h.o.Resolve(node)
+	resolve := h.o.Resolve
+	if l.id == dataLane {
+		resolve = h.o.ResolveData
+	}
+	addr, ok := resolve(node)
 	if !ok {
 		return base.Errorf(base.CodeNodeNotFound, op, "its address is not known")
 	}
@@ -255,8 +276,12 @@ func (h *Host) installLocked(l *lane, c *conn) {
 	case c.cluster != h.cluster:
 		c.fail(base.Errorf(base.CodeUnreachable, "", "this node has joined a cluster meanwhile"))
 	}
-	if l.id == mainLane {
+	switch l.id {
+	case mainLane:
 		h.meetLocked(l.peer, c.theirs)
+	case dataLane:
+		h.linkLocked(Link{Node: c.theirs.Node, Boot: c.theirs.Boot, Session: c.session, Up: true})
+	case bulkLane:
 	}
 }
 
@@ -281,11 +306,15 @@ func (h *Host) takeOut(c *conn) bool {
 		return false
 	}
 	l.conn = nil
-	if l.id == mainLane {
+	switch l.id {
+	case mainLane:
 		l.peer.state.Heard = h.at(c.heard.Load())
-		if l.peer.kept && !h.closed {
-			h.keepLocked(l)
-		}
+	case dataLane:
+		h.linkLocked(Link{Node: c.theirs.Node, Boot: c.theirs.Boot, Session: c.session, Heard: h.at(c.heard.Load())})
+	case bulkLane:
+	}
+	if l.id != bulkLane && l.peer.kept && !h.closed {
+		h.keepLocked(l)
 	}
 	h.dropIfIdleLocked(l.peer)
 	return true

@@ -17,11 +17,15 @@ type Options struct {
 	StartedMs int64
 	Cluster   base.ClusterID // zero while there is none; see SetCluster
 
-	Listen  func(Tag) net.Listener                   // where TagMain, TagBulk and TagAsk arrive: Demux.Listener
+	Listen  func(Tag) net.Listener                   // where TagMain, TagBulk, TagAsk and TagData arrive: Demux.Listener
 	Resolve func(base.NodeID) (addr string, ok bool) // the address book; asked before every attempt, must not block
-	Dial    Dialer                                   // DialTCP
-	Logger  *slog.Logger                             // none
-	OnTwin  func(Twin)                               // another process runs as this node; must not block. none
+
+	// ResolveData is the address book of the data ports. nil: no data lanes, and nothing listens for them.
+	ResolveData func(base.NodeID) (addr string, ok bool)
+	OnLink      func(Link)   // a data lane came up or went down; in order for each node, must not block. none
+	Dial        Dialer       // DialTCP
+	Logger      *slog.Logger // none
+	OnTwin      func(Twin)   // another process runs as this node; must not block. none
 
 	PingAfter   time.Duration // of silence. 100 ms
 	LostAfter   time.Duration // of silence: unreachable. 500 ms
@@ -33,7 +37,7 @@ type Options struct {
 
 	MaxPeers      int   // nodes connected or kept. 1,024
 	MaxInFlight   int   // requests of one connection that wait for this node's answer; beyond it they are answered busy. 4,096
-	InFlightBytes int64 // the same in bytes of messages. 64 MiB
+	InFlightBytes int64 // the same in bytes of messages; a data lane is not read from beyond it. 64 MiB
 	QueueBytes    int64 // frames of one connection that the kernel has not taken; beyond it calls fail with CodeBusy. 64 MiB
 }
 
@@ -43,6 +47,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.OnLink == nil {
+		o.OnLink = func(Link) {}
 	}
 	if o.OnTwin == nil {
 		o.OnTwin = func(Twin) {}

@@ -27,6 +27,7 @@ type outbox struct {
 	wake  chan struct{} // capacity one: there is something to do
 
 	mu     sync.Mutex
+	urgent []frame
 	queue  []frame
 	bytes  int64 // queued and not written
 	closed bool
@@ -37,19 +38,26 @@ func newOutbox(nc net.Conn, limit int64, sent *atomic.Int64) *outbox {
 }
 
 // push queues a frame, whose body must not change any more. A frame above the limit is refused, unless it is the
-// only one or has to go (a small answer).
+// only one or has to go (a small answer). Urgent frames have some room beyond it.
 func (o *outbox) push(f frame, mustGo bool) error {
-	size := int64(f.size())
+	size, limit := int64(f.size()), o.limit
+	if f.urgent {
+		limit += limit / 8
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.closed:
 		return errConnClosed
-	case !mustGo && o.bytes > 0 && o.bytes+size > o.limit:
+	case !mustGo && o.bytes > 0 && o.bytes+size > limit:
 		return errQueueFull
 	}
 	o.bytes += size
-	o.queue = append(o.queue, f)
+	if f.urgent {
+		o.urgent = append(o.urgent, f)
+	} else {
+		o.queue = append(o.queue, f)
+	}
 	mark(o.wake)
 	return nil
 }
@@ -57,21 +65,35 @@ func (o *outbox) push(f frame, mustGo bool) error {
 // run is the writer goroutine. It ends when a write fails or after close.
 func (o *outbox) run() error {
 	var w batchWriter
-	var batch []frame
+	var batch, urgent []frame
 	for range o.wake {
 		for {
 			o.mu.Lock()
 			batch, o.queue = o.queue, batch[:0]
 			closed := o.closed
+			some := len(batch) > 0 || len(o.urgent) > 0
 			o.mu.Unlock()
 			if closed {
 				return errConnClosed
 			}
-			if len(batch) == 0 {
+			if !some {
 				break
 			}
-			if err := o.write(&w, batch); err != nil {
-				return err
+			for rest := batch; ; {
+				urgent = o.takeUrgent(urgent)
+				if len(urgent)+len(rest) == 0 {
+					break
+				}
+				for i := range urgent {
+					w.add(&urgent[i])
+				}
+				for len(rest) > 0 && w.size < writeChunk {
+					w.add(&rest[0])
+					rest = rest[1:]
+				}
+				if err := o.write(&w); err != nil {
+					return err
+				}
 			}
 			clear(batch) // holds on to no body
 		}
@@ -79,21 +101,26 @@ func (o *outbox) run() error {
 	return nil
 }
 
-func (o *outbox) write(w *batchWriter, batch []frame) error {
-	for i := range batch {
-		w.add(&batch[i])
-		if w.size < writeChunk && i < len(batch)-1 {
-			continue
-		}
-		n := int64(w.size)
-		if err := w.writeTo(o.nc); err != nil {
-			return err
-		}
-		o.sent.Add(n)
-		o.mu.Lock()
-		o.bytes -= n
-		o.mu.Unlock()
+// takeUrgent swaps what is urgent for an empty slice.
+func (o *outbox) takeUrgent(spare []frame) []frame {
+	clear(spare)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	urgent := o.urgent
+	o.urgent = spare[:0]
+	return urgent
+}
+
+// write writes what w has gathered.
+func (o *outbox) write(w *batchWriter) error {
+	n := int64(w.size)
+	if err := w.writeTo(o.nc); err != nil {
+		return err
 	}
+	o.sent.Add(n)
+	o.mu.Lock()
+	o.bytes -= n
+	o.mu.Unlock()
 	return nil
 }
 
@@ -101,7 +128,7 @@ func (o *outbox) write(w *batchWriter, batch []frame) error {
 func (o *outbox) close() {
 	o.mu.Lock()
 	o.closed = true
-	o.queue = nil
+	o.queue, o.urgent = nil, nil
 	o.mu.Unlock()
 	mark(o.wake)
 }
@@ -121,12 +148,19 @@ type pieceCut struct {
 
 func (w *batchWriter) add(f *frame) {
 	w.buf = f.appendHeader(w.buf)
-	if len(f.body) < copyBelow {
-		w.buf = append(w.buf, f.body...)
-	} else {
-		w.cuts = append(w.cuts, pieceCut{len(w.buf), f.body})
+	w.addPiece(f.body)
+	for _, part := range f.tail {
+		w.addPiece(part)
 	}
 	w.size += f.size()
+}
+
+func (w *batchWriter) addPiece(b []byte) {
+	if len(b) < copyBelow {
+		w.buf = append(w.buf, b...)
+	} else {
+		w.cuts = append(w.cuts, pieceCut{len(w.buf), b})
+	}
 }
 
 func (w *batchWriter) writeTo(nc net.Conn) error {
@@ -136,7 +170,10 @@ func (w *batchWriter) writeTo(nc net.Conn) error {
 	} else {
 		pieces, from := make(net.Buffers, 0, 2*len(w.cuts)+1), 0
 		for _, c := range w.cuts {
-			pieces, from = append(pieces, w.buf[from:c.at], c.body), c.at
+			if from < c.at {
+				pieces = append(pieces, w.buf[from:c.at])
+			}
+			pieces, from = append(pieces, c.body), c.at
 		}
 		if from < len(w.buf) {
 			pieces = append(pieces, w.buf[from:])

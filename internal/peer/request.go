@@ -16,10 +16,11 @@ type Handler func(ctx context.Context, r *Request)
 // Request is one message from a peer. It wants one Reply or Fail, further ones are ignored; for a message that was
 // sent without wanting an answer they do nothing but give its bytes free.
 type Request struct {
-	From  Hello
-	Kind  Kind
-	Group uint32
-	Body  []byte // the handler's own
+	From    Hello
+	Kind    Kind
+	Group   uint32
+	Session uint64 // of the connection it came by
+	Body    []byte // the handler's own
 
 	conn     *conn
 	id       uint64
@@ -52,6 +53,7 @@ func (r *Request) finish() (first bool) {
 	}
 	r.conn.requests.Add(-1)
 	r.conn.held.Add(-r.held)
+	mark(r.conn.room)
 	return true
 }
 
@@ -79,10 +81,12 @@ func (r *Request) send(f frame, mustGo bool) {
 
 // serve hands a request to its handler, or answers it busy.
 func (c *conn) serve(f frame) {
-	r := &Request{From: c.theirs, Kind: f.kind, Group: f.group, Body: f.body, conn: c, id: f.id, held: int64(len(f.body))}
+	r := &Request{From: c.theirs, Kind: f.kind, Group: f.group, Session: c.session, Body: f.body, conn: c, id: f.id, held: int64(len(f.body))}
 	n, held := c.requests.Add(1), c.held.Add(r.held)
 	o := &c.host.o
-	if n > int64(o.MaxInFlight) || n > 1 && held > o.InFlightBytes {
+	if c.lane != nil && c.lane.id == dataLane {
+		c.awaitRoom(r.held)
+	} else if n > int64(o.MaxInFlight) || n > 1 && held > o.InFlightBytes {
 		c.host.stats.busy.Add(1)
 		r.Fail(base.Errorf(base.CodeBusy, f.kind.String(), "%d requests with %d bytes of this connection are under way", n-1, held-r.held))
 		return
@@ -93,6 +97,18 @@ func (c *conn) serve(f frame) {
 		return
 	}
 	handler(c.host.tasks.Context(), r)
+}
+
+// awaitRoom does not read on from a data lane while what came by it is more than this node has memory for: the sender
+// finds its queue full, and waits as it does for a slow disk. A request that is alone is always taken.
+func (c *conn) awaitRoom(own int64) {
+	for c.held.Load()-own > c.host.o.InFlightBytes {
+		select {
+		case <-c.room:
+		case <-c.done:
+			return
+		}
+	}
 }
 
 // Queued makes a Handler of a function that may block. The requests of one group are served one after the other, in
