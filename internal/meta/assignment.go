@@ -179,7 +179,7 @@ func (t *Topic) Assignment(r *Range, s *Segment, limits Limits) Assignment {
 	a := Assignment{
 		Ref: base.RangeRef{Topic: t.ID, Range: r.ID}, Name: t.Name, Config: limits.resolve(t.Config),
 		Span: r.Span, Segment: s.ID, Epoch: s.Epoch, Base: s.Base, End: s.End, State: s.State, Cause: s.Cause,
-		Replicas: s.Replicas, Prev: s.Prev, Earliest: r.TrimmedTo, OpenedMs: s.CreatedMs,
+		Replicas: s.Replicas, Boots: s.Boots, Prev: s.Prev, Earliest: r.TrimmedTo, OpenedMs: s.CreatedMs,
 	}
 	// The version moves exactly when what is told about this segment does.
 	if s.State == base.StateSealed {

@@ -72,7 +72,7 @@ func (s *State) checkTopic(t *Topic, segments map[base.SegmentID]bool) error {
 	if !slices.IsSortedFunc(t.Producers, func(a, b Producer) int { return strings.Compare(a.Name, b.Name) }) || len(t.Producers) > MaxProducers {
 		return fmt.Errorf("%d producers, or out of order", len(t.Producers))
 	}
-	return nil
+	return t.Losses.check()
 }
 
 func (s *State) checkRange(t *Topic, r *Range, segments map[base.SegmentID]bool) error {
@@ -98,15 +98,15 @@ func (s *State) checkRange(t *Topic, r *Range, segments map[base.SegmentID]bool)
 			return fmt.Errorf("%s is not in the shard's class of ids", seg.ID)
 		case uint64(seg.ID) > s.opened*uint64(s.shards):
 			return fmt.Errorf("%s has not been handed out", seg.ID)
-		case checkReplicas(seg.Replicas) != nil:
-			return fmt.Errorf("%s: %w", seg.ID, checkReplicas(seg.Replicas))
+		case checkReplicas(seg.Replicas, seg.Boots) != nil:
+			return fmt.Errorf("%s: %w", seg.ID, checkReplicas(seg.Replicas, seg.Boots))
 		case seg.Version > t.Version || seg.SealVersion > t.Version:
 			return fmt.Errorf("%s is of a version above the topic's %d", seg.ID, t.Version)
 		}
 		segments[seg.ID] = true
 		next, epoch, lastMs = seg.End, seg.Epoch, seg.LastAppendMs
 		if seg.State == base.StateActive {
-			if !last || seg.End != NoEnd || seg.SealVersion != 0 {
+			if !last || seg.End != NoEnd || seg.SealVersion != 0 || seg.Forced != nil || seg.Lossy {
 				return fmt.Errorf("%s is active with end %d, at place %d of %d", seg.ID, seg.End, i+1, len(r.Segments))
 			}
 			continue

@@ -82,6 +82,9 @@ type RollSegment struct {
 	GapMs        int64          `cbor:"10,keyasint,omitempty"`
 	Opened       bool           `cbor:"11,keyasint,omitempty"` // some replica has confirmed Segment
 	Boots        []uint64       `cbor:"12,keyasint,omitempty"` // of Replicas; see Segment.Boots
+	Late         []base.NodeID  `cbor:"13,keyasint,omitempty"` // replicas that the leader waited for in vain: for the journal
+	Lost         []base.NodeID  `cbor:"14,keyasint,omitempty"` // replicas that had gone: for the journal
+	Lossy        bool           `cbor:"15,keyasint,omitempty"` // acked records above End may be gone; see Segment.Lossy
 }
 
 // TrimRange drops the oldest segments of a range, up to and including Through. All of them must be sealed.

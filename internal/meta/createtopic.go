@@ -27,6 +27,9 @@ func (a *applier) createTopic(cmd *CreateTopic) Result {
 				Replicas: cmd.Replicas[i], CreatedMs: s.nowMs, Version: t.Version,
 			}},
 		})
+		if len(cmd.Boots) > 0 {
+			t.Ranges[i].Segments[0].Boots = cmd.Boots[i]
+		}
 	}
 	s.put(t)
 	a.emit(Event{Type: EventTopicCreated, Topic: t.ID, Name: t.Name, Node: t.Ranges[0].Segments[0].Leader().Node})
@@ -59,18 +62,27 @@ func (s *State) checkCreate(cmd *CreateTopic) *base.Error {
 		return base.Errorf(base.CodeInvalidArgument, op, "%d ranges, at most %d are allowed", len(cmd.Spans), MaxRanges)
 	case len(cmd.Replicas) != len(cmd.Spans):
 		return base.Errorf(base.CodeInvalidArgument, op, "%d replica sets for %d ranges", len(cmd.Replicas), len(cmd.Spans))
+	case len(cmd.Boots) > 0 && len(cmd.Boots) != len(cmd.Replicas):
+		return base.Errorf(base.CodeInvalidArgument, op, "starts of %d replica sets, there are %d", len(cmd.Boots), len(cmd.Replicas))
 	}
-	for _, set := range cmd.Replicas {
-		if err := checkReplicas(set); err != nil {
+	for i, set := range cmd.Replicas {
+		var boots []uint64
+		if len(cmd.Boots) > 0 {
+			boots = cmd.Boots[i]
+		}
+		if err := checkReplicas(set, boots); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkReplicas refuses a set that is empty or names a node twice.
-func checkReplicas(set []base.Replica) *base.Error {
+// checkReplicas refuses a set that is empty or names a node twice, and starts that are not one a replica.
+func checkReplicas(set []base.Replica, boots []uint64) *base.Error {
 	const op = "check replicas"
+	if len(boots) > 0 && len(boots) != len(set) {
+		return base.Errorf(base.CodeInvalidArgument, op, "%d starts for %d replicas", len(boots), len(set))
+	}
 	if len(set) == 0 || len(set) > base.MaxReplicationFactor {
 		return base.Errorf(base.CodeInvalidArgument, op, "a segment has 1 to %d replicas, not %d", base.MaxReplicationFactor, len(set))
 	}

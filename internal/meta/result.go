@@ -22,7 +22,7 @@ type Result struct {
 
 	Repeat bool         `cbor:"-"` // the command had been applied before; this is the stored result
 	Topic  *Topic       `cbor:"-"` // CreateTopic, AlterTopic: the topic as it is now; nil when it is gone
-	Rolls  []RollResult `cbor:"-"` // RollSegments, in the order of the command
+	Rolls  []RollResult `cbor:"-"` // RollSegments, in the order of the command; ForceSeal, the one
 	Trims  []TrimResult `cbor:"-"` // TrimRanges, in the order of the command
 	Node   *Node        `cbor:"-"` // RegisterNode, SetNodeState, ReplaceNode
 }
@@ -105,8 +105,15 @@ type Event struct {
 	Bytes   int64
 	GapMs   int64
 	Node    base.NodeID    // the node, or the successor's leader
-	Detail  string         // settings that changed, a node's state, a producer's name
+	Detail  string         // settings that changed, a node's state, a producer's name, why a seal was forced
 	Before  string         // TOPIC_ALTERED, NODE_STATE: what it was
 	After   string         // and is now
-	Holders []base.Replica // RANGE_TRIMMED, TOPIC_DELETED: who may hold what went
+	Holders []base.Replica // RANGE_TRIMMED, TOPIC_DELETED: who may hold what went; SEGMENT_SEALED: the successor's replicas, leader first
+
+	// The rest is of SEGMENT_SEALED.
+
+	Late   []base.NodeID // replicas that its leader waited for in vain
+	Lost   []base.NodeID // replicas that had gone
+	Forced bool          // an operator accepted that acked records may be gone
+	Lossy  bool          // they may be gone; see Segment.Lossy
 }

@@ -10,12 +10,13 @@ import (
 func (a *applier) rollSegments(rolls []RollSegment) Result {
 	results := make([]RollResult, len(rolls))
 	for i := range rolls {
-		results[i] = a.rollSegment(&rolls[i])
+		results[i] = a.rollSegment(&rolls[i], nil)
 	}
 	return Result{Rolls: results}
 }
 
-func (a *applier) rollSegment(cmd *RollSegment) RollResult {
+// rollSegment applies one roll; forced is what is remembered of it when an operator chose its end.
+func (a *applier) rollSegment(cmd *RollSegment, forced *Forced) RollResult {
 	s := a.state
 	t := s.topics[cmd.Topic]
 	if t == nil {
@@ -32,7 +33,7 @@ func (a *applier) rollSegment(cmd *RollSegment) RollResult {
 	if cmd.End < active.Base {
 		return RollResult{Code: base.CodeInvalidArgument, Message: "the end lies below the segment's base", Topic: t, End: NoEnd, Active: active}
 	}
-	if err := checkReplicas(cmd.Replicas); err != nil {
+	if err := checkReplicas(cmd.Replicas, cmd.Boots); err != nil {
 		return RollResult{Code: err.Code, Message: err.Msg, Topic: t, End: NoEnd, Active: active}
 	}
 
@@ -41,17 +42,30 @@ func (a *applier) rollSegment(cmd *RollSegment) RollResult {
 	t.Epoch++
 	r = t.own(r.ID)
 	sealed := active.seal(cmd, s.nowMs, t.Version)
+	sealed.Forced = forced
+	if forced != nil || cmd.Lossy {
+		t.Losses = t.Losses.with(Loss{Range: r.ID, Segment: sealed.ID, End: sealed.End, TimeMs: s.nowMs, Forced: forced})
+	}
 	next := &Segment{
 		ID: s.openSegment(), Epoch: t.Epoch, Base: cmd.End, End: NoEnd, State: base.StateActive,
-		Replicas: cmd.Replicas, Prev: active.ID, CreatedMs: s.nowMs, LastAppendMs: sealed.LastAppendMs, Version: t.Version,
+		Replicas: cmd.Replicas, Boots: cmd.Boots, Prev: active.ID, CreatedMs: s.nowMs, LastAppendMs: sealed.LastAppendMs, Version: t.Version,
 	}
 	r.Segments = chain(r.Segments[:len(r.Segments)-1], sealed, cmd.Opened, next)
 	s.put(t)
-	a.emit(Event{
+	a.emitSealed(t, r, cmd, sealed, next)
+	return RollResult{Topic: t, End: cmd.End, Active: next}
+}
+
+func (a *applier) emitSealed(t *Topic, r *Range, cmd *RollSegment, sealed, next *Segment) {
+	e := Event{
 		Type: EventSegmentSealed, Topic: t.ID, Name: t.Name, Range: r.ID, Segment: sealed.ID, Next: next.ID,
 		Cause: cmd.Cause, Offset: cmd.End, Bytes: sealed.Bytes, GapMs: cmd.GapMs, Node: next.Leader().Node,
-	})
-	return RollResult{Topic: t, End: cmd.End, Active: next}
+		Holders: next.Replicas, Late: cmd.Late, Lost: cmd.Lost, Lossy: cmd.Lossy,
+	}
+	if sealed.Forced != nil {
+		e.Forced, e.Detail = true, sealed.Forced.Reason
+	}
+	a.emit(e)
 }
 
 // lostRoll answers a roll that names what is not active any more with what was committed.
@@ -76,6 +90,7 @@ func (s *Segment) seal(cmd *RollSegment, nowMs int64, version base.Version) *Seg
 	sealed := *s
 	sealed.End, sealed.State, sealed.Cause = cmd.End, base.StateSealed, cmd.Cause
 	sealed.SealedMs, sealed.SealVersion, sealed.GapMs = nowMs, version, cmd.GapMs
+	sealed.Lossy = cmd.Lossy
 	if !sealed.Empty() {
 		sealed.Bytes = cmd.Bytes
 		// Clamped to grow, and to the log's own time: a leader whose clock runs ahead must not keep its data from

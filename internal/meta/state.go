@@ -100,6 +100,8 @@ func (a *applier) run(cmd Command) Result {
 		return a.topicsGone(cmd.TopicsGone)
 	case len(cmd.RollSegments) > 0:
 		return a.rollSegments(cmd.RollSegments)
+	case cmd.ForceSeal != nil:
+		return a.forceSeal(cmd.ForceSeal)
 	case len(cmd.TrimRanges) > 0:
 		return a.trimRanges(cmd.TrimRanges)
 	case cmd.OpenProducer != nil:

@@ -23,6 +23,7 @@ type Topic struct {
 	NextRange     base.RangeID     `cbor:"9,keyasint"`
 	Ranges        []*Range         `cbor:"10,keyasint"`           // by id
 	Producers     []Producer       `cbor:"11,keyasint,omitempty"` // named ones, by name
+	Losses        *Losses          `cbor:"12,keyasint,omitempty"` // what may be gone of it, for ever; nil: nothing
 }
 
 // Range is a slice of the key space with its own dense offsets: a chain of segments.
@@ -56,6 +57,7 @@ type Segment struct {
 	SealVersion  base.Version   `cbor:"15,keyasint,omitempty"` // the one that sealed it
 	Boots        []uint64       `cbor:"16,keyasint,omitempty"` // of Replicas, the starts of their nodes that were placed; a later start of one never leads it nor follows in it. Empty: not known
 	Forced       *Forced        `cbor:"17,keyasint,omitempty"` // an operator ended it without knowing its end
+	Lossy        bool           `cbor:"18,keyasint,omitempty"` // its end is the longest of restarted copies, in a topic that acks before fsync
 }
 
 // Producer is a named producer: its id, and the epoch that OpenProducer handed out last.
@@ -144,6 +146,20 @@ func (s *Segment) Leader() base.Replica {
 		return base.Replica{}
 	}
 	return s.Replicas[0]
+}
+
+// BootOf is the start of a replica's node that was placed; 0 when that is not known.
+func (s *Segment) BootOf(r base.Replica) uint64 {
+	i := slices.Index(s.Replicas, r)
+	if i < 0 || i >= len(s.Boots) {
+		return 0
+	}
+	return s.Boots[i]
+}
+
+// Fence asks a replica of the segment to end its epoch.
+func (s *Segment) Fence(ref base.RangeRef, r base.Replica) FenceRequest {
+	return FenceRequest{Ref: ref, Epoch: s.Epoch, Segment: s.ID, Base: s.Base, Boot: s.BootOf(r)}
 }
 
 // Empty reports whether a sealed segment holds no record.
