@@ -40,7 +40,7 @@ func (s *Server) viewChanged() {
 
 func (s *Server) startCoord(context.Context) error {
 	c := coord.New(coord.Options{
-		Shards: s.host, Nodes: nodes{s}, View: s.view,
+		Shards: s.host, Nodes: nodes{s}, View: s.connected, Contact: s.contact,
 		Limits: meta.Limits{SegmentBytes: s.cfg.SegmentSizeLimitBytes, SegmentAgeMs: s.cfg.MaxSegmentAge().Milliseconds()},
 		Logger: s.deps.Logger,
 	})

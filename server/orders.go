@@ -26,6 +26,7 @@ const (
 	kindExtents    = peer.Control + 25
 	kindTopicCopy  = peer.Control + 26
 	kindOffsets    = peer.Control + 27
+	kindHears      = peer.Control + 28
 )
 
 // maxOrderCalls is how many messages of one of these kinds a node works on at once; more are answered busy, and come
@@ -107,6 +108,15 @@ func (n nodes) Inventory(ctx context.Context, node base.NodeID, from base.RangeR
 	return callPeer[meta.Inventory](ctx, n.s.peerCalls(), node, kindInventory, inventoryMessage{From: from, Limit: limit})
 }
 
+// Silence is coord.Nodes.
+func (n nodes) Silence(ctx context.Context, witness, of base.NodeID) (time.Duration, error) {
+	if witness == n.s.id.Node {
+		return n.s.contact(of).Silent, nil
+	}
+	answer, err := callPeer[hearsAnswer](ctx, n.s.peerCalls(), witness, kindHears, hearsMessage{Node: of})
+	return time.Duration(answer.SilentMs) * time.Millisecond, err
+}
+
 // callPeer asks another node. The answer is decoded within limits.
 func callPeer[A any](ctx context.Context, calls peerCaller, node base.NodeID, kind peer.Kind, msg any) (answer A, err error) {
 	if calls == nil {
@@ -158,6 +168,7 @@ func (s *Server) registerOrders(p *peer.Host) {
 	p.Register(kindExtents, served(s, s.takeExtents))
 	p.Register(kindTopicCopy, served(s, s.takeTopicCopy))
 	p.Register(kindOffsets, served(s, s.takeOffsets))
+	p.Register(kindHears, s.takeHears)
 }
 
 // orderTimeout bounds the work on one message: whoever sent it has given up by then.

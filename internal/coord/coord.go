@@ -31,15 +31,21 @@ type Nodes interface {
 	Tell(ctx context.Context, to base.Replica, orders meta.Orders) ([]meta.Confirmation, error)
 	Fence(ctx context.Context, to base.Replica, requests []meta.FenceRequest) ([]meta.FenceAnswer, error)
 	Inventory(ctx context.Context, node base.NodeID, from base.RangeRef, limit int) (meta.Inventory, error)
+
+	// Silence asks a node how long it has not heard another one; 0 while it hears it, or has never tried to.
+	Silence(ctx context.Context, witness, of base.NodeID) (time.Duration, error)
 }
 
 // Options say whom a Coord works with. Zero values get the defaults named here.
 type Options struct {
 	Shards Shards
 	Nodes  Nodes
-	View   func() topology.View // what is known of the nodes now
+	View   func() topology.View // what is known of the nodes now, and may be placed on
 	Limits meta.Limits          // the brokers' defaults for segments: 1 GiB, 1 h
 	Logger *slog.Logger
+
+	// Contact is what this node's own connection with another one says; nil: there are no connections.
+	Contact func(base.NodeID) Contact
 
 	TellTimeout    time.Duration // for one message of orders: 5 s
 	FenceTimeout   time.Duration // how long a recovery waits for replicas: 200 ms

@@ -35,6 +35,9 @@ type world struct {
 	node   *fakeNode // n1's
 	nodes  map[base.NodeID]*fakeNode
 	made   int
+
+	silent    map[base.NodeID]time.Duration // how long nobody has heard a node
+	questions int                           // about that
 }
 
 // fakeNode is the data plane of a node: what it holds, and how it answers.
@@ -248,6 +251,17 @@ func (w *world) Fence(_ context.Context, to base.Replica, requests []meta.FenceR
 		})
 	}
 	return answers, nil
+}
+
+// Silence is coord.Nodes.
+func (w *world) Silence(_ context.Context, witness, of base.NodeID) (time.Duration, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.nodes[witness] == nil {
+		return 0, base.Errorf(base.CodeUnreachable, "ask", "node %s is not there", witness)
+	}
+	w.questions++
+	return w.silent[of], nil
 }
 
 // Inventory gives out one range a page.

@@ -36,8 +36,9 @@ type letters struct {
 	told     []told
 	fenced   []fenced
 	held     []held // what nodes have, by range
-	nodes    bool   // what is known of the nodes may have changed
-	rescan   bool   // the state was replaced as a whole
+	wants    map[base.RangeRef]bool
+	nodes    bool // what is known of the nodes may have changed
+	rescan   bool // the state was replaced as a whole
 }
 
 // ask is one caller of RequestRoll.
