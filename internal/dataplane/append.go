@@ -145,7 +145,7 @@ func (a *actor) refused(b *batch, err error, now time.Time) {
 	case errors.Is(err, base.CodeBatchTooLarge) && a.lead.bytes > 0:
 		a.startRoll(base.CauseDataPressure, now) // the file format's own limit
 	case errors.Is(err, base.CodeFenced), errors.Is(err, base.CodeSegmentMoved):
-		a.lead.replica.Freeze(base.CauseLeaderFailure, "", now)
+		a.lead.replica.Freeze(base.CauseLeaderFailure, nil, now)
 		a.settle(now)
 	default:
 		b.answer(AppendResult{}, err)
@@ -194,7 +194,7 @@ func (a *actor) onDurable(b *batch, end int64, err error, now time.Time) {
 	}
 	if err != nil {
 		a.plane.o.Logger.Warn("batch not written; its segment ends here", "range", a.ref.String(), "segment", l.seg.String(), "error", err)
-		l.replica.Freeze(base.CauseReplicaFailure, a.plane.o.Node, now)
+		l.replica.Freeze(base.CauseReplicaFailure, []base.NodeID{a.plane.o.Node}, now)
 		a.settle(now)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/invariant"
 )
 
 // Config is what a leader is told once, when its segment is opened.
@@ -16,6 +17,7 @@ type Config struct {
 	Credit    int64         // bytes in flight before producers wait; 0 = 16 MiB
 	Timeout   time.Duration // replica_timeout_ms: how long a replica may stand still; 0 = 750 ms
 	ReAsk     time.Duration // how often an unanswered roll is asked for again; 0 = 200 ms
+	Redial    time.Duration // how long a follower's link may be down before the follower is lost; 0 = 50 ms
 }
 
 func (c *Config) ensureDefaults() {
@@ -27,6 +29,9 @@ func (c *Config) ensureDefaults() {
 	}
 	if c.ReAsk <= 0 {
 		c.ReAsk = 200 * time.Millisecond
+	}
+	if c.Redial <= 0 {
+		c.Redial = 50 * time.Millisecond
 	}
 }
 
@@ -47,23 +52,15 @@ type Leader[T any] struct {
 	inFlight int64      // bytes of the batches in pending that are above commit
 
 	drainFor time.Duration // how long the drain has been watched
-	lastTick time.Time     // zero when the leader was not being watched
+	lastTick time.Time     // zero when the leader was never watched
 	askedAt  time.Time     // zero until the first ask after a freeze
 
-	ready Ready[T] // what the next Ready hands out; its slices are reused
-}
-
-// progress is what the leader knows of one replica. Invariant: Base <= acked <= sent <= next.
-type progress struct {
-	node  base.NodeID
-	acked int64 // durable end it has reported
-	sent  int64 // end of what it has been sent; followers only
-	told  int64 // the commit it has been told; followers only
-	still time.Duration
+	ready   Ready[T] // what the next Ready hands out; its slices are reused
+	sending []T      // backs the Items of the last Sends
 }
 
 // Ready is what a step asks its shell to do, in this order: publish Commit to readers if Advanced, complete Done,
-// transmit Sends, ask for the roll. The slices are valid until the next step.
+// transmit Sends, ask for the roll, decide about Late. The slices are valid until the next step.
 type Ready[T any] struct {
 	Advanced bool
 	Commit   int64
@@ -71,6 +68,7 @@ type Ready[T any] struct {
 	Sends    []Send[T]
 	AskRoll  bool
 	Roll     Roll
+	Late     []base.NodeID // stood still for the timeout with work before them, this node's own disk too; at each Tick while it holds
 }
 
 // Send goes to one follower. No Items means that only the commit is news, so that an idle tail becomes visible
@@ -86,25 +84,29 @@ type Roll struct {
 	End   int64
 	Cause base.Cause
 	Late  []base.NodeID // replicas that stood still, for CauseReplicaFailure
+	Lost  []base.NodeID // followers that will never ack again
 }
 
-// NewLeader starts to lead an empty segment.
+// NewLeader starts to lead an empty segment. Its followers count as up: the shell reports the links that are not.
 func NewLeader[T any](c Config) *Leader[T] {
 	c.ensureDefaults()
 	l := &Leader[T]{cfg: c, state: Leading, next: c.Base, commit: c.Base, end: -1}
-	for _, n := range append([]base.NodeID{c.Self}, c.Followers...) {
-		l.replicas = append(l.replicas, progress{node: n, acked: c.Base, sent: c.Base, told: c.Base})
+	l.replicas = make([]progress, 0, 1+len(c.Followers))
+	l.replicas = append(l.replicas, newProgress(c.Self, c.Base))
+	for _, n := range c.Followers {
+		l.replicas = append(l.replicas, newProgress(n, c.Base))
 	}
 	return l
 }
 
 // Resume goes on leading a segment of which everything up to next is committed: the shell had dropped an idle
-// leader to save memory. Within one process start only; a restarted node never resumes a segment.
+// leader to save memory. Within one process start only; a restarted node never resumes a segment. What became of the
+// followers' links meanwhile the shell reports as for a new leader.
 func Resume[T any](c Config, next int64) *Leader[T] {
 	l := NewLeader[T](c)
 	l.next, l.commit = next, next
 	for i := range l.replicas {
-		l.replicas[i].acked, l.replicas[i].sent, l.replicas[i].told = next, next, next
+		l.replicas[i] = newProgress(l.replicas[i].node, next)
 	}
 	return l
 }
@@ -121,18 +123,43 @@ func (l *Leader[T]) Commit() int64 { return l.commit }
 // End is the frozen or sealed end; -1 while the segment can still grow.
 func (l *Leader[T]) End() int64 { return l.end }
 
-// Idle reports whether a leader that can still grow has nothing in flight, so that its shell may drop it.
-func (l *Leader[T]) Idle() bool { return l.state == Leading && l.pending.len() == 0 && !l.owesCommit() }
+// Cause is why the segment ends or ended; CauseNone while no reason was given here.
+func (l *Leader[T]) Cause() base.Cause { return l.cause }
 
-// Room reports whether a batch of so many bytes may be appended now: the state allows it and the credit covers it.
-// One batch is always let in, however large, or it never would be.
-func (l *Leader[T]) Room(bytes int) bool {
-	return l.state == Leading && (l.inFlight == 0 || l.inFlight+int64(bytes) <= l.cfg.Credit)
+// Idle reports whether a leader that can still grow has nothing in flight and waits for no link, so that its shell may
+// stop its ticks, or drop it.
+func (l *Leader[T]) Idle() bool {
+	return l.state == Leading && l.pending.len() == 0 && !slices.ContainsFunc(l.replicas[1:], func(p progress) bool {
+		return p.link == linkDown || p.link == linkUp && p.told != l.commit
+	})
 }
 
-// Append assigns the next offsets to a batch and returns the first of them. The caller has asked Room.
+// Lost lists the followers that will never ack again.
+func (l *Leader[T]) Lost() []base.NodeID {
+	var lost []base.NodeID
+	for i := range l.replicas {
+		if l.replicas[i].link == linkLost {
+			lost = append(lost, l.replicas[i].node)
+		}
+	}
+	return lost
+}
+
+// crippled reports whether some follower is lost, so that nothing appended from now on could be committed.
+func (l *Leader[T]) crippled() bool {
+	return slices.ContainsFunc(l.replicas, func(p progress) bool { return p.link == linkLost })
+}
+
+// Room reports whether a batch of so many bytes may be appended now: the state allows it, every replica can still ack
+// it, and the credit covers it. One batch is always let in, however large, or it never would be.
+func (l *Leader[T]) Room(bytes int) bool {
+	return l.state == Leading && !l.crippled() && (l.inFlight == 0 || l.inFlight+int64(bytes) <= l.cfg.Credit)
+}
+
+// Append assigns the next offsets to a batch and returns the first of them. The caller has asked Room, and
+// FreezeIfLost before it.
 func (l *Leader[T]) Append(records, bytes int, item T) int64 {
-	if l.state != Leading || records <= 0 {
+	if l.state != Leading || l.crippled() || records <= 0 {
 		panic("replica: append to a leader in state " + l.state.String())
 	}
 	first := l.next
@@ -152,6 +179,15 @@ func (l *Leader[T]) Tail() []T {
 	return items
 }
 
+// Each calls visit with each pending item, in offset order, until it returns false.
+func (l *Leader[T]) Each(visit func(T) bool) {
+	for _, e := range l.pending.all() {
+		if !visit(e.item) {
+			return
+		}
+	}
+}
+
 // Find returns the pending batch that begins at first, for a duplicate that must wait for the original.
 func (l *Leader[T]) Find(first int64) (item T, ok bool) {
 	all := l.pending.all()
@@ -166,34 +202,36 @@ func (l *Leader[T]) Find(first int64) (item T, ok bool) {
 func (l *Leader[T]) Ready() Ready[T] {
 	l.collectSends()
 	r := l.ready
-	l.ready = Ready[T]{Commit: l.commit, Done: r.Done[:0], Sends: r.Sends[:0]}
+	l.ready = Ready[T]{Commit: l.commit, Done: r.Done[:0], Sends: r.Sends[:0], Late: r.Late[:0]}
+	if invariant.Enabled {
+		l.check()
+	}
 	return r
 }
 
 // collectSends gives each follower what it has not been sent, or the commit alone when that is news.
 func (l *Leader[T]) collectSends() {
+	clear(l.sending) // the batches may be long gone
+	l.sending = l.sending[:0]
 	if l.state == Frozen || l.state == Sealed {
 		return // what a follower has above the end no longer matters; the seal tells it the rest
 	}
 	for i := 1; i < len(l.replicas); i++ {
 		p := &l.replicas[i]
-		if p.sent == l.next && p.told == l.commit {
+		if p.link != linkUp || p.sent == l.next && p.told == l.commit {
 			continue
 		}
-		send := Send[T]{Node: p.node, Commit: l.commit}
+		from := len(l.sending)
 		for _, e := range l.pending.from(p.sent) {
-			send.Items = append(send.Items, e.item)
+			l.sending = append(l.sending, e.item)
 		}
 		p.sent, p.told = l.next, l.commit
-		l.ready.Sends = append(l.ready.Sends, send)
+		l.ready.Sends = append(l.ready.Sends, Send[T]{Node: p.node, Commit: l.commit, Items: l.sending[from:len(l.sending):len(l.sending)]})
 	}
 }
 
-func (l *Leader[T]) owesCommit() bool {
-	return slices.ContainsFunc(l.replicas[1:], func(p progress) bool { return p.told != l.commit })
-}
-
-// minAcked is the commit rule: the minimum over all replicas, the leader's own fsync among them.
+// minAcked is the commit rule: the minimum over all replicas, the leader's own fsync among them. A follower that is
+// lost goes on counting: an ack is a promise that *every* replica of the segment holds the batch.
 func (l *Leader[T]) minAcked() int64 {
 	low := l.replicas[0].acked
 	for _, p := range l.replicas[1:] {
@@ -221,14 +259,12 @@ func (l *Leader[T]) release(end int64) {
 	}
 }
 
-// Each calls visit with each pending item, in offset order, until it returns false.
-func (l *Leader[T]) Each(visit func(T) bool) {
-	for _, e := range l.pending.all() {
-		if !visit(e.item) {
-			return
-		}
+// check asserts what holds between any two steps.
+func (l *Leader[T]) check() {
+	invariant.Check(l.cfg.Base <= l.commit && l.commit <= l.next, "commit %d outside [%d, %d]", l.commit, l.cfg.Base, l.next)
+	invariant.Check(l.state == Sealed || l.commit <= l.minAcked(), "commit %d above %d, which all replicas hold", l.commit, l.minAcked())
+	invariant.Check(l.state != Frozen || l.end == l.commit, "frozen at %d with commit %d", l.end, l.commit)
+	for _, p := range l.replicas[1:] {
+		invariant.Check(p.acked <= p.sent && p.sent <= l.next, "%s: acked %d, sent %d, next %d", p.node, p.acked, p.sent, l.next)
 	}
 }
-
-// Cause is why the segment ends or ended; CauseNone while no reason was given here.
-func (l *Leader[T]) Cause() base.Cause { return l.cause }

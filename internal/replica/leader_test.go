@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,19 +31,9 @@ type script struct {
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "new": // new base=0 [followers=(n2,n3)] [credit=100]
-		cfg := Config{Self: "n1", Credit: 1000}
-		for _, arg := range d.CmdArgs {
-			switch arg.Key {
-			case "followers":
-				for _, n := range arg.Vals {
-					cfg.Followers = append(cfg.Followers, base.NodeID(n))
-				}
-			case "base":
-				d.ScanArgs(t, "base", &cfg.Base)
-			case "credit":
-				d.ScanArgs(t, "credit", &cfg.Credit)
-			}
-		}
+		cfg := Config{Self: "n1", Credit: 1000, Followers: nodes(d, "followers")}
+		d.MaybeScanArgs(t, "base", &cfg.Base)
+		d.MaybeScanArgs(t, "credit", &cfg.Credit)
 		s.l = NewLeader[string](cfg)
 	case "append": // append [records=1] [bytes=10]
 		records, bytes := 1, 10
@@ -62,12 +53,14 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		} else {
 			s.l.FollowerAck(node, end, s.now)
 		}
+	case "down", "up", "lost", "rewind": // down n2; rewind n2 3
+		s.link(t, d)
+	case "frozen": // frozen: whatever the shell asks before an append
+		return fmt.Sprintf("%v ", s.l.FreezeIfLost(s.now)) + s.ready() + s.status()
 	case "drain":
 		s.l.Drain(base.CauseDataPressure, s.now)
 	case "freeze": // freeze [blame=n2]
-		var blame string
-		d.MaybeScanArgs(t, "blame", &blame)
-		s.l.Freeze(base.CauseReplicaFailure, base.NodeID(blame), s.now)
+		s.l.Freeze(base.CauseReplicaFailure, nodes(d, "blame"), s.now)
 	case "sealed": // sealed 5
 		var end int64
 		_, err := fmt.Sscan(d.CmdArgs[0].Key, &end)
@@ -97,6 +90,34 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	return s.ready() + s.status()
 }
 
+func (s *script) link(t *testing.T, d *datadriven.TestData) {
+	node := base.NodeID(d.CmdArgs[0].Key)
+	switch d.Cmd {
+	case "down":
+		s.l.FollowerDown(node, s.now)
+	case "up":
+		s.l.FollowerUp(node, s.now)
+	case "lost":
+		s.l.FollowerLost(node, s.now)
+	case "rewind":
+		end, err := strconv.ParseInt(d.CmdArgs[1].Key, 10, 64)
+		require.NoError(t, err)
+		s.l.FollowerRewind(node, end, s.now)
+	}
+}
+
+// nodes reads an argument that lists nodes.
+func nodes(d *datadriven.TestData, key string) (list []base.NodeID) {
+	for _, arg := range d.CmdArgs {
+		if arg.Key == key {
+			for _, n := range arg.Vals {
+				list = append(list, base.NodeID(n))
+			}
+		}
+	}
+	return list
+}
+
 func (s *script) ready() string {
 	r := s.l.Ready()
 	var b strings.Builder
@@ -107,7 +128,14 @@ func (s *script) ready() string {
 		fmt.Fprintf(&b, "send %s %v commit %d\n", send.Node, send.Items, send.Commit)
 	}
 	if r.AskRoll {
-		fmt.Fprintf(&b, "ask roll end %d %s late %v\n", r.Roll.End, r.Roll.Cause, r.Roll.Late)
+		fmt.Fprintf(&b, "ask roll end %d %s late %v", r.Roll.End, r.Roll.Cause, r.Roll.Late)
+		if len(r.Roll.Lost) > 0 {
+			fmt.Fprintf(&b, " lost %v", r.Roll.Lost)
+		}
+		b.WriteByte('\n')
+	}
+	if len(r.Late) > 0 {
+		fmt.Fprintf(&b, "late %v\n", r.Late)
 	}
 	return b.String()
 }

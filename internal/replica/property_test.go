@@ -103,7 +103,7 @@ func TestLeaderAgreesWithItsDumbTwin(t *testing.T) {
 			case "drain":
 				l.Drain(base.CauseAge, now)
 			case "freeze":
-				l.Freeze(base.CauseReplicaFailure, "n2", now)
+				l.Freeze(base.CauseReplicaFailure, []base.NodeID{"n2"}, now)
 			case "seal":
 				end := w.commit()
 				if len(w.ends) > 0 && w.sealed < 0 {
