@@ -232,7 +232,7 @@ func (p *Plane) fence(r meta.FenceRequest, reply func(meta.FenceAnswer)) {
 		// A leader that is fenced stops counting acks before the fence is written: what the answer covers is then
 		// all that was ever acked.
 		if l := a.lead; l != nil && l.epoch <= r.Epoch {
-			l.replica.Freeze(base.CauseLeaderFailure, "", now)
+			l.replica.Freeze(base.CauseLeaderFailure, nil, now)
 			a.settle(now)
 		}
 		if a.phase == opening && a.current.Epoch <= r.Epoch {
