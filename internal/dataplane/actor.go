@@ -75,12 +75,13 @@ type resting struct {
 	state *rangestate.State // of a sealed one: as of its end, until the successor is open
 }
 
-// event is one message to an actor. The two frequent kinds are fields of their own, so that they allocate no closure.
+// event is one message to an actor. The frequent kinds are fields of their own, so that they allocate no closure.
 type event struct {
 	kind  eventKind
 	batch *batch
 	end   int64
 	err   error
+	in    inbound
 	run   func(now time.Time)
 }
 
@@ -89,6 +90,8 @@ type eventKind uint8
 const (
 	evAppend  eventKind = iota + 1 // batch has arrived
 	evDurable                      // batch is on this disk up to end, or err
+	evInbound                      // another node's plane sent a message
+	evLinks                        // the links to followers have changed
 	evTick                         // something may be due
 	evRun                          // anything rare
 )
@@ -117,6 +120,10 @@ func (a *actor) on(e event) {
 		a.onAppend(e.batch, now)
 	case evDurable:
 		a.onDurable(e.batch, e.end, e.err, now)
+	case evInbound:
+		e.in.deliver(a, now)
+	case evLinks:
+		a.onLinks(now)
 	case evTick:
 		a.onTick(now)
 	case evRun:

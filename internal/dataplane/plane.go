@@ -55,6 +55,12 @@ type Options struct {
 	// encoding. It may block until ctx ends. nil: there are no other nodes.
 	LoadState func(ctx context.Context, from base.Replica, ref base.RangeRef, seg base.SegmentID, end int64) ([]byte, error)
 
+	Links Links // to the other replicas; nil: there are no other nodes
+
+	// Replaceable reports whether a fit set of min_replicas is there for a segment's successor without the nodes that are
+	// late. It must not block. nil: always.
+	Replaceable func(asg meta.Assignment, late []base.NodeID) bool
+
 	MaxBatchBytes  int           // larger batches are refused; default 10 MiB
 	ReplicaTimeout time.Duration // default 750 ms
 	CreditBytes    int64         // in flight per segment; default 16 MiB
@@ -138,6 +144,13 @@ type Plane struct {
 	}
 	wake chan struct{} // capacity 1: watched is not empty
 
+	links struct {
+		sync.Mutex
+		leads   map[base.NodeID]map[*actor]struct{} // who leads a segment that a node follows
+		changed map[base.NodeID]struct{}            // whose link has changed
+	}
+	linkWake chan struct{} // capacity 1: links.changed is not empty
+
 	waiting  atomic.Int64  // bytes of appends that wait
 	inFlight atomic.Int64  // batches whose disk has not answered yet
 	landed   chan struct{} // capacity 1: inFlight fell to zero while closing
@@ -169,12 +182,14 @@ func New(o Options) *Plane {
 	o.ensureDefaults()
 	p := &Plane{
 		o: o, log: o.Log, metrics: newMetrics(o.Metrics), born: time.Now(),
-		wake: make(chan struct{}, 1), landed: make(chan struct{}, 1), rolls: make(chan struct{}, maxRolls),
+		wake: make(chan struct{}, 1), linkWake: make(chan struct{}, 1), landed: make(chan struct{}, 1), rolls: make(chan struct{}, maxRolls),
 		loads: make(chan struct{}, maxLoads),
 	}
 	p.mu.actors = make(map[base.RangeRef]*actor)
 	p.mu.deleted = make(map[base.TopicID]struct{})
 	p.watched.set = make(map[*actor]struct{})
+	p.links.leads = make(map[base.NodeID]map[*actor]struct{})
+	p.links.changed = make(map[base.NodeID]struct{})
 	p.ctx, p.cancel = context.WithCancelCause(context.Background())
 	return p
 }

@@ -31,6 +31,8 @@ func (p *Plane) watchdog() {
 			if p.tick() {
 				tick = time.After(tickEvery)
 			}
+		case <-p.linkWake:
+			p.relink()
 		case now := <-sweep.C:
 			p.sweep(now)
 		}
