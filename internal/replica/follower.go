@@ -176,15 +176,9 @@ func (f *Follower) Ready() FollowerReady {
 		f.acked, f.ack, f.want = f.durable, false, false
 	}
 	if invariant.Enabled {
-		f.check()
+		if err := f.Check(); err != nil {
+			invariant.Check(false, "%v", err)
+		}
 	}
 	return r
-}
-
-// check asserts what holds between any two steps.
-func (f *Follower) check() {
-	invariant.Check(f.base <= f.commit && f.commit <= f.durable && f.durable <= f.appended,
-		"base %d, commit %d, durable %d, appended %d", f.base, f.commit, f.durable, f.appended)
-	invariant.Check(f.acked <= f.durable, "acked %d above %d, which is durable", f.acked, f.durable)
-	invariant.Check(f.state != Following || f.source != Source{}, "follows nobody")
 }

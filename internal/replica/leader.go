@@ -204,7 +204,9 @@ func (l *Leader[T]) Ready() Ready[T] {
 	r := l.ready
 	l.ready = Ready[T]{Commit: l.commit, Done: r.Done[:0], Sends: r.Sends[:0], Late: r.Late[:0]}
 	if invariant.Enabled {
-		l.check()
+		if err := l.Check(); err != nil {
+			invariant.Check(false, "%v", err)
+		}
 	}
 	return r
 }
@@ -256,15 +258,5 @@ func (l *Leader[T]) release(end int64) {
 		e := l.pending.pop()
 		l.inFlight -= e.bytes
 		l.ready.Done = append(l.ready.Done, e.item)
-	}
-}
-
-// check asserts what holds between any two steps.
-func (l *Leader[T]) check() {
-	invariant.Check(l.cfg.Base <= l.commit && l.commit <= l.next, "commit %d outside [%d, %d]", l.commit, l.cfg.Base, l.next)
-	invariant.Check(l.state == Sealed || l.commit <= l.minAcked(), "commit %d above %d, which all replicas hold", l.commit, l.minAcked())
-	invariant.Check(l.state != Frozen || l.end == l.commit, "frozen at %d with commit %d", l.end, l.commit)
-	for _, p := range l.replicas[1:] {
-		invariant.Check(p.acked <= p.sent && p.sent <= l.next, "%s: acked %d, sent %d, next %d", p.node, p.acked, p.sent, l.next)
 	}
 }
