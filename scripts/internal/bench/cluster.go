@@ -131,25 +131,33 @@ func measureClusterIdle(o options, r *report) error {
 	if err := c.Even(patience); err != nil {
 		return err
 	}
-	time.Sleep(o.period) // let what the start has begun come to rest
-	const watched = 20 * time.Second
-	before, err := usage(c)
+	percent, rss, err := restingUsage(c, o.period)
 	if err != nil {
 		return err
-	}
-	time.Sleep(watched)
-	after, err := usage(c)
-	if err != nil {
-		return err
-	}
-	var percent, rss float64 // of the costliest node
-	for i := range after {
-		percent = max(percent, 100*(after[i].CPU-before[i].CPU).Seconds()/watched.Seconds())
-		rss = max(rss, float64(after[i].RSS))
 	}
 	r.add("three nodes idle, 32 shards, processor a node", "%.2f %% of a core", percent, "").goal("≤ 3 %", percent <= 3)
 	r.add("three nodes idle, 32 shards, memory a node", "%.0f MB", rss/1e6, "").goal("≤ 80 MB", rss <= 80e6)
 	return c.Stop(patience)
+}
+
+// restingUsage is what the costliest node uses of a core, and of memory, once what has been begun had time to end.
+func restingUsage(c *procs.Cluster, settle time.Duration) (percent, rss float64, err error) {
+	time.Sleep(settle)
+	const watched = 20 * time.Second
+	before, err := usage(c)
+	if err != nil {
+		return 0, 0, err
+	}
+	time.Sleep(watched)
+	after, err := usage(c)
+	if err != nil {
+		return 0, 0, err
+	}
+	for i := range after {
+		percent = max(percent, 100*(after[i].CPU-before[i].CPU).Seconds()/watched.Seconds())
+		rss = max(rss, float64(after[i].RSS))
+	}
+	return percent, rss, nil
 }
 
 func usage(c *procs.Cluster) (all []procs.Usage, err error) {

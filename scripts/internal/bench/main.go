@@ -21,7 +21,10 @@ type options struct {
 	period      time.Duration // of one measurement
 	only        string        // name of one group of measurements
 	topics      int           // that a cluster is filled with
-	markdown    string        // file to update
+	trials      int           // of each kind of failure
+	nats        string        // binaries of the peer
+	natsServer  string
+	markdown    string // file to update
 	commit      string
 }
 
@@ -32,8 +35,11 @@ func main() {
 	flag.StringVar(&o.dir, "dir", "", "directory to measure in; it must not exist, and is removed at the end")
 	flag.IntVar(&o.rounds, "rounds", 5, "adjacent pairs")
 	flag.DurationVar(&o.period, "period", 3*time.Second, "time of one measurement")
-	flag.StringVar(&o.only, "only", "", "one of idle, latency, produce, consume, topics, recovery, cluster")
+	flag.StringVar(&o.only, "only", "", "one of idle, latency, produce, consume, topics, recovery, cluster, replication, failures")
 	flag.IntVar(&o.topics, "topics", 0, "fill a cluster with so many topics, such as 100000, and measure it too")
+	flag.IntVar(&o.trials, "trials", 10, "of each kind of failure")
+	flag.StringVar(&o.nats, "nats", "", "binary of the peer's command line")
+	flag.StringVar(&o.natsServer, "nats-server", "", "binary of the peer")
 	flag.StringVar(&o.markdown, "markdown", "", "file whose table is replaced, between its two marker lines")
 	flag.StringVar(&o.commit, "commit", "unknown", "commit that was built")
 	flag.Parse()
@@ -61,6 +67,8 @@ func run(o options) (err error) {
 		{"topics", measureTopics},
 		{"recovery", measureRecovery},
 		{"cluster", measureCluster},
+		{"replication", measureReplication},
+		{"failures", measureFailures},
 	} {
 		if o.only != "" && o.only != group.name {
 			continue

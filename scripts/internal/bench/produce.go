@@ -109,6 +109,11 @@ func (b *broker) produce(topic string, size int, more func(sent int) bool) (int6
 	if err := b.createTopic(topic); err != nil {
 		return 0, err
 	}
+	return b.send(topic, size, more)
+}
+
+// send is produce to a topic that is there.
+func (b *broker) send(topic string, size int, more func(sent int) bool) (int64, error) {
 	producer, err := b.client.NewProducer(topic)
 	if err != nil {
 		return 0, err

@@ -8,8 +8,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,6 +21,26 @@ func Latencies(dir string, size int, d time.Duration) ([]time.Duration, error) {
 	var all []time.Duration
 	err := appendLoop(dir, size, d, func(took time.Duration) { all = append(all, took) })
 	return all, err
+}
+
+// Concurrent is Latencies of several writers at once, each with a file of its own on the same disk, all in one list.
+func Concurrent(dir string, size, writers int, d time.Duration) ([]time.Duration, error) {
+	all := make([][]time.Duration, writers)
+	var writing errgroup.Group
+	for i := range writers {
+		writing.Go(func() error {
+			own := filepath.Join(dir, fmt.Sprintf("writer-%d", i))
+			if err := os.Mkdir(own, 0o700); err != nil {
+				return err
+			}
+			defer os.Remove(own)
+			var err error
+			all[i], err = Latencies(own, size, d)
+			return err
+		})
+	}
+	err := writing.Wait()
+	return slices.Concat(all...), err
 }
 
 // Throughput appends chunks of size bytes, each with its fdatasync, for the given time: bytes a second.
