@@ -16,9 +16,17 @@ type Network struct {
 	mu        sync.Mutex
 	listeners map[string]*memListener
 	links     map[*memLink]bool
-	dead      map[string]bool    // machines that Kill has ended
-	split     map[[2]string]bool // pairs of machines that do not hear each other, from the first to the second
-	healed    chan struct{}      // closed and made anew when a split heals
+	dead      map[string]bool // machines that Kill has ended
+	cuts      map[Cut]bool
+	healed    chan struct{} // closed and made anew when a cut heals
+}
+
+// Cut loses what goes from one machine to another over connections that were opened to a port. An empty field means any.
+type Cut struct{ From, To, Port string }
+
+// Loses reports whether the cut loses what goes from one machine to another.
+func (c Cut) Loses(from, to, port string) bool {
+	return (c.From == "" || c.From == from) && (c.To == "" || c.To == to) && (c.Port == "" || c.Port == port)
 }
 
 // memBuffer is how much a direction takes before a write waits.
@@ -28,7 +36,7 @@ const memBuffer = 1 << 20
 func NewNetwork() *Network {
 	return &Network{
 		listeners: make(map[string]*memListener), links: make(map[*memLink]bool),
-		dead: make(map[string]bool), split: make(map[[2]string]bool), healed: make(chan struct{}),
+		dead: make(map[string]bool), cuts: make(map[Cut]bool), healed: make(chan struct{}),
 	}
 }
 
@@ -67,11 +75,11 @@ func (n *Network) Dialer(from string) Dialer {
 func (n *Network) dial(from, addr string) (net.Conn, <-chan struct{}, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	to := machine(addr)
+	to, port := machine(addr), portOf(addr)
 	if n.dead[from] {
 		return nil, nil, &net.OpError{Op: "dial", Net: "mem", Addr: memAddr(addr), Err: syscall.ENETDOWN}
 	}
-	if n.split[[2]string{from, to}] || n.split[[2]string{to, from}] {
+	if n.losesLocked(from, to, port) || n.losesLocked(to, from, port) {
 		return nil, n.healed, nil
 	}
 	refused := &net.OpError{Op: "dial", Net: "mem", Addr: memAddr(addr), Err: syscall.ECONNREFUSED}
@@ -80,7 +88,7 @@ func (n *Network) dial(from, addr string) (net.Conn, <-chan struct{}, error) {
 		return nil, nil, refused
 	}
 	there, back := newMemPipe(), newMemPipe()
-	link := &memLink{from: from, to: to, there: there, back: back}
+	link := &memLink{from: from, to: to, port: port, there: there, back: back}
 	near := &memConn{network: n, link: link, in: back, out: there, local: memAddr(from), remote: memAddr(addr)}
 	far := &memConn{network: n, link: link, in: there, out: back, local: memAddr(addr), remote: memAddr(from)}
 	select {
@@ -99,18 +107,33 @@ func (n *Network) Split(a, b string) {
 }
 
 // SplitOneWay loses what goes from one machine to another; the way back works.
-func (n *Network) SplitOneWay(from, to string) {
+func (n *Network) SplitOneWay(from, to string) { n.Cut(Cut{From: from, To: to}) }
+
+// Cut loses what the cut says, until Mend or Heal.
+func (n *Network) Cut(c Cut) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.split[[2]string{from, to}] = true
+	n.cuts[c] = true
 	n.applyLocked()
 }
 
-// Heal ends every split. What was on its way arrives now, as TCP would send it again.
+// Mend ends one cut. What was on its way arrives now, as TCP would send it again.
+func (n *Network) Mend(c Cut) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.cuts, c)
+	n.healLocked()
+}
+
+// Heal ends every cut, as Mend does.
 func (n *Network) Heal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	clear(n.split)
+	clear(n.cuts)
+	n.healLocked()
+}
+
+func (n *Network) healLocked() {
 	n.applyLocked()
 	close(n.healed)
 	n.healed = make(chan struct{})
@@ -118,9 +141,18 @@ func (n *Network) Heal() {
 
 func (n *Network) applyLocked() {
 	for l := range n.links {
-		l.there.hold(n.split[[2]string{l.from, l.to}])
-		l.back.hold(n.split[[2]string{l.to, l.from}])
+		l.there.hold(n.losesLocked(l.from, l.to, l.port))
+		l.back.hold(n.losesLocked(l.to, l.from, l.port))
 	}
+}
+
+func (n *Network) losesLocked(from, to, port string) bool {
+	for c := range n.cuts {
+		if c.Loses(from, to, port) {
+			return true
+		}
+	}
+	return false
 }
 
 // Reset breaks all connections between two machines, as a router that lost its tables would.
@@ -181,6 +213,11 @@ func machine(addr string) string {
 	return host
 }
 
+func portOf(addr string) string {
+	_, port, _ := net.SplitHostPort(addr)
+	return port
+}
+
 type memAddr string
 
 // Network implements net.Addr.
@@ -192,6 +229,7 @@ func (a memAddr) String() string { return string(a) }
 // memLink is one connection, as the network sees it.
 type memLink struct {
 	from, to    string
+	port        string // of the machine that was dialled
 	there, back *memPipe
 }
 

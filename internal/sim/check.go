@@ -206,8 +206,8 @@ func (c *Cluster) checkTopics() {
 			if !r.Ready {
 				continue
 			}
-			for _, name := range r.Names {
-				there[name] = true
+			for _, t := range r.Topics {
+				there[t.Name] = true
 			}
 		}
 	}

@@ -21,14 +21,14 @@ type Network struct {
 
 	mu      sync.Mutex
 	sockets map[string]*socket
-	split   map[[2]string]bool // from the first to the second nothing arrives
-	lose    func() bool        // packets
-	latency time.Duration      // on average; set before the first machine
+	cuts    map[peer.Cut]bool // as streams has them, for packets
+	lose    func() bool       // packets
+	latency time.Duration     // on average; set before the first machine
 }
 
 // NewNetwork makes a network without machines, on which everything takes a while to arrive.
 func NewNetwork(latency time.Duration) *Network {
-	return &Network{streams: peer.NewNetwork(), sockets: make(map[string]*socket), split: make(map[[2]string]bool), latency: latency}
+	return &Network{streams: peer.NewNetwork(), sockets: make(map[string]*socket), cuts: make(map[peer.Cut]bool), latency: latency}
 }
 
 // delay is how long one message takes. What order that gives the messages of different connections is left to chance.
@@ -49,23 +49,34 @@ func (n *Network) Split(groups ...[]string) {
 }
 
 // Cut loses what goes from one machine to another.
-func (n *Network) Cut(from, to string) {
+func (n *Network) Cut(from, to string) { n.Lose(peer.Cut{From: from, To: to}) }
+
+// Lose loses what the cut says; packets go to the port of their receiver.
+func (n *Network) Lose(c peer.Cut) {
 	n.mu.Lock()
-	n.split[[2]string{from, to}] = true
+	n.cuts[c] = true
 	n.mu.Unlock()
-	n.streams.SplitOneWay(from, to)
+	n.streams.Cut(c)
 }
 
-// Heal ends every split.
+// Mend ends one cut.
+func (n *Network) Mend(c peer.Cut) {
+	n.mu.Lock()
+	delete(n.cuts, c)
+	n.mu.Unlock()
+	n.streams.Mend(c)
+}
+
+// Heal ends every cut.
 func (n *Network) Heal() {
 	n.mu.Lock()
-	clear(n.split)
+	clear(n.cuts)
 	n.mu.Unlock()
 	n.streams.Heal()
 }
 
-// Lose makes packets disappear where f says so; nil = none.
-func (n *Network) Lose(f func() bool) {
+// LosePackets makes packets disappear where f says so; nil = none.
+func (n *Network) LosePackets(f func() bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.lose = f
@@ -179,9 +190,14 @@ func (n *Network) bind(addr string) (*socket, error) {
 func (n *Network) route(from netip.AddrPort, to string) *socket {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	host, _, err := net.SplitHostPort(to)
-	if err != nil || n.split[[2]string{from.Addr().String(), host}] || n.lose != nil && n.lose() {
+	host, port, err := net.SplitHostPort(to)
+	if err != nil || n.lose != nil && n.lose() {
 		return nil
+	}
+	for c := range n.cuts {
+		if c.Loses(from.Addr().String(), host, port) {
+			return nil
+		}
 	}
 	return n.sockets[to]
 }

@@ -206,7 +206,7 @@ func (n *Node) describe() string {
 	in := n.Inspect()
 	fmt.Fprintf(&b, "%s: serving=%t ended=%v boot=%d cluster=%s", n.Name, n.Serving(), n.Ended(), in.Boot, in.Cluster)
 	for _, r := range in.Replicas {
-		fmt.Fprintf(&b, "\n    shard %s %s leader=%s term=%d applied=%d index=%d voters=%v ready=%t topics=%d", r.ID, r.State, r.Leader, r.Term, r.Applied, r.Index, r.Voters, r.Ready, len(r.Names))
+		fmt.Fprintf(&b, "\n    shard %s %s leader=%s term=%d applied=%d index=%d voters=%v ready=%t topics=%d", r.ID, r.State, r.Leader, r.Term, r.Applied, r.Index, r.Voters, r.Ready, len(r.Topics))
 	}
 	return b.String()
 }

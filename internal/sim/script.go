@@ -65,7 +65,7 @@ var actions = []action{
 	{"loss", 1, always, func(c *Cluster, _ *Script) {
 		part := c.Rand.Float64() / 2
 		c.Trace.Logf("script", "%.0f %% of packets are lost", 100*part)
-		c.Net.Lose(func() bool { return rand.Float64() < part })
+		c.Net.LosePackets(func() bool { return rand.Float64() < part })
 	}},
 	{"slow disk", 1, anyRuns, func(c *Cluster, _ *Script) {
 		n, d := c.someRunning(), time.Duration(c.Rand.Int64N(int64(time.Second)))
@@ -96,7 +96,7 @@ func pick(rng *rand.Rand, nodes []*Node) *Node { return nodes[rng.IntN(len(nodes
 // mend ends what makes networks and disks bad.
 func (c *Cluster) mend() {
 	c.Heal()
-	c.Net.Lose(nil)
+	c.Net.LosePackets(nil)
 	for _, n := range c.Running() {
 		n.proc.disk.Clear()
 		n.proc.disk.Add(usualDisk)
