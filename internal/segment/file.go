@@ -95,6 +95,9 @@ func Open(fs vfs.FS, path string, spec Spec, extent Extent, writebackBytes int64
 // Extent is how far the file is written, as readers see it.
 func (f *File) Extent() Extent { return f.view.Load().Extent }
 
+// IndexEntries counts the entries of the sparse index.
+func (f *File) IndexEntries() int { return f.view.Load().x.chunks.len() }
+
 // Handle is the open file, for sendfile.
 func (f *File) Handle() vfs.File { return f.file }
 

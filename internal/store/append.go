@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"math"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/rangestate"
@@ -14,11 +15,12 @@ import (
 // allocates.
 type pending struct {
 	segment.Entry
-	store *Store
-	seg   *segmentLog
-	done  func(end int64, err error)
-	parts [2][]byte
-	head  [batchHead]byte
+	store  *Store
+	seg    *segmentLog
+	done   func(end int64, err error)
+	queued time.Time
+	parts  [2][]byte
+	head   [batchHead]byte
 }
 
 const opAppend = "append"
@@ -41,27 +43,39 @@ func (s *Store) Append(seg base.SegmentID, b Batch, done func(end int64, err err
 	if err := s.admit(len(b.Bytes), b.AppendMs); err != nil {
 		return err
 	}
+	p := s.newPending(g, &b, done)
+	g.rng.mu.Lock()
+	defer g.rng.mu.Unlock()
+	if err := s.mayAppend(g); err != nil {
+		return err
+	}
+	if err := g.follows(&b); err != nil {
+		return err
+	}
+	return s.enter(p, &b)
+}
+
+func (s *Store) newPending(g *segmentLog, b *Batch, done func(int64, error)) *pending {
 	p := &pending{
 		Entry: segment.Entry{
 			Bytes: b.Bytes, Base: b.Header.BaseOffset, End: b.Header.End(),
 			AppendMs: b.AppendMs, MaxTimestamp: b.Header.MaxTimestamp, Lo: b.SpanLo, Hi: b.SpanHi,
 		},
-		store: s, seg: g, done: done,
+		store: s, seg: g, done: done, queued: time.Now(),
 	}
-	batchRecord{segment: seg, appendMs: b.AppendMs, commit: g.commit.Load(), lo: b.SpanLo, hi: b.SpanHi}.put(&p.head)
+	batchRecord{segment: g.spec.Segment, appendMs: b.AppendMs, commit: g.commit.Load(), lo: b.SpanLo, hi: b.SpanHi}.put(&p.head)
 	p.parts = [2][]byte{p.head[:], b.Bytes}
+	return p
+}
 
-	g.rng.mu.Lock()
-	defer g.rng.mu.Unlock()
-	if err := s.mayAppend(g, &b); err != nil {
-		return err
-	}
+// enter gives the batch to the log and then to readers' memory. rng.mu is held.
+func (s *Store) enter(p *pending, b *Batch) error {
 	err := s.wal.Append(wal.Entry{Kind: kindBatch, Records: int(b.Header.Records), Parts: p.parts[:]}, p.logged)
 	if err != nil {
 		return base.Wrap(base.CodeInternal, opAppend, err)
 	}
-	s.take(g, p)
-	g.remember(&b)
+	s.take(p.seg, p)
+	p.seg.remember(b)
 	s.appends.Add(1)
 	s.appendedBytes.Add(int64(len(b.Bytes)))
 	s.appendedRecords.Add(int64(b.Header.Records))
@@ -86,22 +100,29 @@ func (s *Store) admit(n int, nowMs int64) error {
 	return nil
 }
 
-// mayAppend holds the batch against its segment. rng.mu is held.
-func (s *Store) mayAppend(g *segmentLog, b *Batch) error {
-	h := &b.Header
+// mayAppend says why a segment takes no batch. rng.mu is held.
+func (s *Store) mayAppend(g *segmentLog) error {
 	switch {
 	case !g.opened || g.dropped:
 		return segmentNotFound(opAppend, g.spec.Segment)
-	case g.spec.Epoch <= g.rng.fenced:
-		return base.Errorf(base.CodeFenced, opAppend, "%s is fenced up to epoch %d, segment %s has %d", g.spec.Ref, g.rng.fenced, g.spec.Segment, g.spec.Epoch)
-	case g.spec.LeaderHere && g.boot != s.id.Boot:
-		return base.Errorf(base.CodeFenced, opAppend, "segment %s was led in boot %d, this is boot %d", g.spec.Segment, g.boot, s.id.Boot)
 	case g.sealing >= 0:
 		return base.Errorf(base.CodeSegmentMoved, opAppend, "segment %s ends at %d", g.spec.Segment, g.sealing)
+	case g.spec.Epoch <= g.rng.fenced:
+		return base.Errorf(base.CodeFenced, opAppend, "%s is fenced up to epoch %d, segment %s has %d", g.spec.Ref, g.rng.fenced, g.spec.Segment, g.spec.Epoch)
+	case g.boot != s.id.Boot:
+		return base.Errorf(base.CodeFenced, opAppend, "segment %s was opened in boot %d, this is boot %d", g.spec.Segment, g.boot, s.id.Boot)
 	case g.broken:
 		return base.Errorf(base.CodeDiskFull, opAppend, "segment %s lost a batch to a full disk and takes no more", g.spec.Segment)
 	case g.damaged:
 		return base.Errorf(base.CodeCorruptData, opAppend, "segment %s is damaged above %d", g.spec.Segment, g.intact)
+	}
+	return nil
+}
+
+// follows holds the batch against what the segment has. rng.mu is held.
+func (g *segmentLog) follows(b *Batch) error {
+	h := &b.Header
+	switch {
 	case h.Epoch != int32(g.spec.Epoch) || h.Size() != len(b.Bytes):
 		return base.Errorf(base.CodeInvalidArgument, opAppend, "a batch of %d bytes and epoch %d, its header says %d bytes; the segment has epoch %d", len(b.Bytes), h.Epoch, h.Size(), g.spec.Epoch)
 	case h.BaseOffset != g.appended:
@@ -119,6 +140,7 @@ func (s *Store) take(g *segmentLog, p *pending) {
 	s.dirty.Add(c)
 	s.cached.Add(c)
 	g.appended = p.End
+	g.inMemory.Store(p.End)
 	g.bytes += int64(len(p.Bytes))
 	if g.firstMs == 0 {
 		g.firstMs = p.AppendMs
@@ -153,10 +175,18 @@ func (p *pending) logged(lsn wal.LSN, err error) {
 		g.broken = true
 	} else {
 		g.durable.Store(p.End)
+		g.syncedIn.Store(int64(time.Since(p.queued)))
 		s.enqueue(g)
+	}
+	mended := g.sealed.Load() >= 0 && err == nil
+	if mended {
+		g.commit.Store(g.provable())
 	}
 	g.check()
 	g.rng.mu.Unlock()
+	if mended {
+		g.rng.waiting.wakeAll()
+	}
 	if err != nil {
 		if errors.Is(err, base.CodeDiskFull) {
 			s.metFull()

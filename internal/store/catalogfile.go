@@ -25,6 +25,7 @@ const (
 	flagFinished
 	flagDropping
 	flagRotten
+	flagMemory
 	flagKnown = 1<<iota - 1
 )
 
@@ -111,6 +112,7 @@ func (g *segmentLog) encode(e *encoder, flags uint8) {
 	}
 	set(g.spec.Keyed, flagKeyed)
 	set(g.spec.LeaderHere, flagLeaderHere)
+	set(g.spec.Memory, flagMemory)
 	set(g.damaged, flagDamaged)
 	set(g.rotten, flagRotten)
 	set(g.stateSaved, flagStateSaved)
@@ -205,7 +207,7 @@ func (s *Store) decodeDropping(d *decoder) {
 func decodeSegment(d *decoder, rng *rangeLog, wantDropping uint8) (g *segmentLog, ok bool) {
 	spec := SegmentSpec{Ref: rng.ref, Segment: base.SegmentID(d.u64()), Epoch: base.Epoch(int32(d.u32())), Base: d.i64()}
 	flags := d.u8()
-	spec.Keyed, spec.LeaderHere = flags&flagKeyed != 0, flags&flagLeaderHere != 0
+	spec.Keyed, spec.LeaderHere, spec.Memory = flags&flagKeyed != 0, flags&flagLeaderHere != 0, flags&flagMemory != 0
 	spec.CreatedMs = d.i64()
 	g = newSegmentLog(rng, spec, d.u64())
 	g.opened = true
@@ -226,6 +228,7 @@ func (g *segmentLog) reset(extent segment.Extent, commit, sealed int64) {
 	g.flushed.Store(&extent)
 	g.appended, g.bytes = extent.End, extent.Pos
 	g.durable.Store(extent.End)
+	g.inMemory.Store(extent.End)
 	g.commit.Store(commit)
 	g.sealed.Store(sealed)
 	g.sealing = sealed

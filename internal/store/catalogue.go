@@ -56,12 +56,16 @@ type segmentLog struct {
 	queued     bool   // in the flush queue
 	flushSeq   uint64 // the tail's entries below it are in the file
 	finished   bool   // sealed, and all that belongs in its files is there, synced
+	mending    bool   // sealed and short, and being given what it lacks
 
 	// Written under rng.mu, read by anybody.
 	durable atomic.Int64 // end of what the log made durable
-	commit  atomic.Int64 // readers may see below
+	commit  atomic.Int64 // readers may see below; at most durable, or inMemory where the topic wants no more
 	sealed  atomic.Int64 // -1 while active
-	flushed atomic.Pointer[segment.Extent]
+	// What the log has taken, durable or not; and how long the last batch was on its way to being durable, in ns.
+	inMemory, syncedIn atomic.Int64
+	checksum           atomic.Pointer[uint32] // of a whole sealed copy; nil until somebody asked
+	flushed            atomic.Pointer[segment.Extent]
 
 	tail segment.Tail // pushed under rng.mu, read without
 
@@ -77,6 +81,7 @@ func newSegmentLog(rng *rangeLog, spec SegmentSpec, boot uint64) *segmentLog {
 	spec.State = nil
 	s := &segmentLog{spec: spec, boot: boot, rng: rng, appended: spec.Base, sealing: -1}
 	s.durable.Store(spec.Base)
+	s.inMemory.Store(spec.Base)
 	s.commit.Store(spec.Base)
 	s.sealed.Store(-1)
 	s.flushed.Store(&segment.Extent{End: spec.Base})

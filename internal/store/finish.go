@@ -8,10 +8,10 @@ import (
 // finish makes a sealed segment's files final: all that is below the end, and nothing above it. They are synced with the
 // next checkpoint, like every dirty file; bytes above the end are taken off when the catalogue knows about it.
 func (s *Store) finish(g *segmentLog) error {
-	end := g.sealed.Load()
 	g.rng.mu.Lock()
-	finished := g.finished || g.dropped
-	whole := g.flushed.Load().End >= min(end, g.durable.Load())
+	finished := g.finished || g.mending || g.dropped
+	end := min(g.sealed.Load(), g.durable.Load()) // of a copy that is short, where it ends
+	whole := g.flushed.Load().End >= end
 	g.rng.mu.Unlock()
 	if finished || !whole {
 		return nil

@@ -332,7 +332,7 @@ func (s *Store) evict() {
 		q[0] = eviction{}
 		q = q[1:]
 		e.seg.rng.mu.Lock()
-		n, bytes := e.seg.tail.Evict(e.upto)
+		n, bytes := e.seg.tail.Evict(min(e.upto, e.seg.flushSeq)) // after a cut the numbers begin anew
 		e.seg.rng.mu.Unlock()
 		s.cached.Add(-cost(n, bytes))
 	}

@@ -123,7 +123,8 @@ func (s *Store) wakeAll() {
 }
 
 // Publish lets readers see what lies below commit, which every replica has made durable, and wakes those that waited
-// for it. A lower commit than the last one changes nothing.
+// for it: as much of it as is durable here, or in memory where the topic asks for no more. A lower commit than the last
+// one changes nothing.
 func (s *Store) Publish(seg base.SegmentID, commit int64) {
 	g := s.segmentOf(seg)
 	if g == nil {
@@ -131,7 +132,7 @@ func (s *Store) Publish(seg base.SegmentID, commit int64) {
 	}
 	for {
 		old := g.commit.Load()
-		commit = min(commit, g.durable.Load())
+		commit = min(commit, g.readable())
 		if e := g.sealed.Load(); e >= 0 {
 			commit = min(commit, e)
 		}
@@ -143,4 +144,12 @@ func (s *Store) Publish(seg base.SegmentID, commit int64) {
 		}
 	}
 	g.rng.waiting.wakeUp(commit)
+}
+
+// readable is the highest commit that can be true of this copy.
+func (g *segmentLog) readable() int64 {
+	if g.spec.Memory {
+		return g.inMemory.Load()
+	}
+	return g.durable.Load()
 }

@@ -15,7 +15,7 @@ func TestAnOlderImageOfOneDirectoryIsRefused(t *testing.T) {
 	mem := vfs.NewMem()
 	copies := func() *vfs.Mem { // what a copy made while the node is down has
 		n := start(t, mem, small())
-		n.openSegment(specOf(1, 0, 0))
+		n.openSegment(specOf(base.SegmentID(n.id.Boot), 0, 0))
 		n.stop()
 		return mem.Snapshot()
 	}

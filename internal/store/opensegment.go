@@ -8,8 +8,10 @@ import (
 const opOpen = "open segment"
 
 // OpenSegment lists an assigned segment in the catalogue. Appends are taken once done was called without error. It may be
-// repeated with an equal spec (of which State, CreatedMs and LeaderHere count only the first time); another spec under
-// the same id is CodePreconditionFailed.
+// repeated with an equal spec (of which State, CreatedMs, LeaderHere and Memory count only the first time); another spec
+// under the same id is CodePreconditionFailed. CodeFenced is final: the range has been fenced up to the segment's epoch, by
+// a fence or by the seal of that segment or a later one, or the segment was opened in an earlier boot: only the process
+// that opened a segment appends to it.
 func (s *Store) OpenSegment(spec SegmentSpec, done func(error)) error {
 	if err := s.usable(opOpen); err != nil {
 		return err
@@ -39,6 +41,10 @@ func (s *Store) logOpen(g *segmentLog, r openRecord, done func(error), again boo
 		return topicDropped(opOpen, r.spec.Ref.Topic)
 	case g.dropped:
 		return segmentDropped(r.spec.Segment)
+	case g.spec.Epoch <= g.rng.fenced:
+		return base.Errorf(base.CodeFenced, opOpen, "%s is fenced up to epoch %d, segment %s has %d", g.spec.Ref, g.rng.fenced, g.spec.Segment, g.spec.Epoch)
+	case g.boot != s.id.Boot:
+		return base.Errorf(base.CodeFenced, opOpen, "segment %s was opened in boot %d, this is boot %d", g.spec.Segment, g.boot, s.id.Boot)
 	}
 	var retry func() error
 	if again {

@@ -17,8 +17,8 @@ const opRead = "read"
 //
 // At the commit of an active segment, or at the end of a sealed one, the answer has no parts and no error. Beyond:
 //   - CodeOffsetOutOfRange below what was trimmed here by a committed decision;
-//   - CodeBehind above what this node can prove committed: another replica may know more (a segment's leader knows that
-//     there is no more);
+//   - CodeBehind above what this node can prove committed, and at the end of a copy of a sealed segment that is short:
+//     another replica has more (a segment's leader knows that there is no more);
 //   - CodeNotReplica for what this node does not hold; the successor of a sealed segment may be elsewhere;
 //   - CodeCorruptData for bytes that do not match their checksum; other offsets may still be readable;
 //   - CodeBusy when every open file is in use.
@@ -35,7 +35,8 @@ func (s *Store) Read(ref base.RangeRef, off int64, maxBytes int, span *keyspace.
 	if g == nil {
 		return ReadResult{}, outside(rng, list, off)
 	}
-	commit, end := g.commit.Load(), g.sealed.Load()
+	end := g.sealed.Load() // before the commit, which does not move behind it
+	commit := g.commit.Load()
 	r := ReadResult{
 		Segment: g.spec.Segment, Epoch: g.spec.Epoch, Next: off,
 		Commit: commit, Earliest: rng.earliest(list), Sealed: off == end, End: end,
@@ -43,7 +44,7 @@ func (s *Store) Read(ref base.RangeRef, off int64, maxBytes int, span *keyspace.
 	switch {
 	case end >= 0 && off > end:
 		return ReadResult{}, base.Errorf(base.CodeNotReplica, opRead, "segment %s of %s ends at %d; what follows is not on this node", g.spec.Segment, ref, end)
-	case off == end || off == commit && !g.damagedAt(off):
+	case off == end || off == commit && end < 0 && !g.damagedAt(off):
 		return r, nil
 	case off >= commit:
 		return ReadResult{}, g.beyond(off, commit)

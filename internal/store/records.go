@@ -59,7 +59,7 @@ func decodeBatchRecord(b []byte) (r batchRecord, batch []byte, ok bool) {
 }
 
 // An open record: | topic 16 | range u32 | segment u64 | epoch u32 | base i64 | created i64 | boot u64 | keyed u8 |
-// leader u8 | state u32+n |
+// how u8 | state u32+n |, how being 1 led here, 2 readable from memory
 type openRecord struct {
 	spec SegmentSpec
 	boot uint64
@@ -74,9 +74,26 @@ func (r openRecord) encode() []byte {
 	e.i64(r.spec.CreatedMs)
 	e.u64(r.boot)
 	e.bool(r.spec.Keyed)
-	e.bool(r.spec.LeaderHere)
+	e.u8(r.spec.how())
 	e.bytes(r.spec.State)
 	return e.b
+}
+
+// The bits of how a segment is held.
+const (
+	howLeads = 1 << iota
+	howMemory
+	howKnown = 1<<iota - 1
+)
+
+func (s *SegmentSpec) how() (bits uint8) {
+	if s.LeaderHere {
+		bits |= howLeads
+	}
+	if s.Memory {
+		bits |= howMemory
+	}
+	return bits
 }
 
 func decodeOpen(b []byte) (r openRecord, ok bool) {
@@ -85,9 +102,11 @@ func decodeOpen(b []byte) (r openRecord, ok bool) {
 		Ref: d.ref(), Segment: base.SegmentID(d.u64()), Epoch: base.Epoch(d.u32()), Base: d.i64(), CreatedMs: d.i64(),
 	}
 	r.boot = d.u64()
-	r.spec.Keyed, r.spec.LeaderHere = d.bool(), d.bool()
+	r.spec.Keyed = d.bool()
+	how := d.u8()
+	r.spec.LeaderHere, r.spec.Memory = how&howLeads != 0, how&howMemory != 0
 	r.spec.State = d.bytes()
-	return r, !d.bad && len(d.b) == 0 && r.spec.Base >= 0
+	return r, !d.bad && len(d.b) == 0 && r.spec.Base >= 0 && how&^howKnown == 0
 }
 
 // A fence record: | topic 16 | range u32 | epoch u32 |

@@ -4,10 +4,36 @@ import "github.com/eastguard/eastguard/internal/base"
 
 const opSeal = "seal segment"
 
-// Seal ends seg at end, a committed decision: from the call on no append is taken, and once it is durable readers see
-// everything below end and nothing above, after any restart. What was appended above end is void. It may be repeated
-// with the same end; another end is CodePreconditionFailed. A copy that is shorter than end keeps what it has.
+// Seal ends seg at end, a committed decision: from the call on no append of its epoch is taken in its range, for ever and
+// whatever becomes of the segment, and once it is durable readers see everything below end and nothing above, after any
+// restart. What was appended above end is void. It may be repeated with the same end; another end is
+// CodePreconditionFailed. A copy that is shorter than end keeps what it has.
+//
+// An end below what this copy has shown to readers contradicts what was acked, and is refused with CodeInvalidArgument.
+// Where metadata has recorded that loss there is ForceSeal.
 func (s *Store) Seal(seg base.SegmentID, end int64, cause base.Cause, done func(error)) error {
+	return s.seal(seg, end, cause, (*segmentLog).acked, done)
+}
+
+// ForceSeal is Seal at an end that may lie below what was acked: somebody has accepted the loss, and it is recorded.
+func (s *Store) ForceSeal(seg base.SegmentID, end int64, cause base.Cause, done func(error)) error {
+	return s.seal(seg, end, cause, (*segmentLog).base, done)
+}
+
+// base is the lowest end that a segment can have.
+func (g *segmentLog) base() int64 { return g.spec.Base }
+
+// acked is the lowest end that contradicts nothing this copy has shown. What a topic keeps in memory alone may be lost with
+// all who had it: the end that is found then is below what one of them has shown.
+func (g *segmentLog) acked() int64 {
+	if g.spec.Memory {
+		return g.spec.Base
+	}
+	return g.commit.Load()
+}
+
+// seal ends a segment at or above what lowest says of it.
+func (s *Store) seal(seg base.SegmentID, end int64, cause base.Cause, lowest func(*segmentLog) int64, done func(error)) error {
 	if err := s.usable(opSeal); err != nil {
 		return err
 	}
@@ -20,16 +46,18 @@ func (s *Store) Seal(seg base.SegmentID, end int64, cause base.Cause, done func(
 	switch {
 	case !g.opened || g.dropped:
 		return segmentNotFound(opSeal, seg)
-	case end < g.spec.Base || end < g.commit.Load():
+	case end < lowest(g):
 		return base.Errorf(base.CodeInvalidArgument, opSeal, "segment %s cannot end at %d: base %d, commit %d", seg, end, g.spec.Base, g.commit.Load())
 	case g.sealing >= 0 && g.sealing != end:
 		return base.Errorf(base.CodePreconditionFailed, opSeal, "segment %s ends at %d, asked for %d", seg, g.sealing, end)
 	}
 	g.sealing = end
+	g.rng.fenced = max(g.rng.fenced, g.spec.Epoch)
 	r := sealRecord{segment: seg, end: end, cause: cause}
 	return s.record(opSeal, kindSeal, r.encode(), func() { s.applySeal(r) }, done)
 }
 
+// applySeal ends the segment. All that came before the record in the log is durable by now, or failed and is void.
 func (s *Store) applySeal(r sealRecord) {
 	g := s.segmentOf(r.segment)
 	if g == nil {
@@ -41,16 +69,16 @@ func (s *Store) applySeal(r sealRecord) {
 	if g.dropped || g.sealed.Load() >= 0 {
 		return
 	}
+	end := min(r.end, g.durable.Load()) // of this copy
 	g.sealing, g.cause = r.end, r.cause
-	s.cutTail(g, r.end)
-	if g.durable.Load() > r.end {
-		g.durable.Store(r.end)
-	}
+	g.rng.fenced = max(g.rng.fenced, g.spec.Epoch)
+	s.cutTail(g, end)
+	g.durable.Store(end)
+	g.commit.Store(g.provable()) // before the end, by which a reader knows that there is no more to come
 	g.sealed.Store(r.end)
-	g.commit.Store(max(g.commit.Load(), min(r.end, g.provable())))
 	if g.state != nil {
 		g.state.Commit(g.commit.Load())
-		g.state.Rollback(r.end)
+		g.state.Rollback(end)
 		g.stateDirty = true
 	}
 	s.enqueue(g) // the flusher finishes the files
@@ -81,6 +109,7 @@ func (s *Store) cutTail(g *segmentLog, end int64) {
 	g.flushSeq = min(g.flushSeq, g.tail.Next())
 	g.bytes -= bytes
 	g.appended = end
+	g.inMemory.Store(end)
 }
 
 // cost is what n entries in memory are counted as.

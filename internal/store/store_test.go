@@ -69,7 +69,7 @@ func TestOpenSegmentIsIdempotent(t *testing.T) {
 	require.ErrorIs(t, n.OpenSegment(other, nil), base.CodePreconditionFailed)
 	require.Len(t, n.Segments(refOf(1)), 1)
 	n.restart()
-	n.openSegment(specOf(1, 3, 10))
+	require.ErrorIs(t, n.OpenSegment(specOf(1, 3, 10), nil), base.CodeFenced, "a segment is appended to by the process that opened it")
 	require.Len(t, n.All(), 1)
 }
 
@@ -92,8 +92,7 @@ func TestFence(t *testing.T) {
 	n.restart()
 	require.ErrorIs(t, n.appendWait(1, makeBatch(1, 3, 15, 1, 1, -1, 0)), base.CodeFenced)
 	require.Equal(t, FenceAnswer{Kind: FenceExtent, Listed: true, End: 15}, fence(3, 1), "not unbroken any more")
-	n.openSegment(specOf(4, 5, 15))
-	require.ErrorIs(t, n.appendWait(4, makeBatch(1, 5, 15, 1, 1, -1, 0)), base.CodeFenced, "fenced before it was listed")
+	require.ErrorIs(t, n.OpenSegment(specOf(4, 5, 15), nil), base.CodeFenced, "fenced before it was listed")
 	n.openSegment(specOf(5, 6, 15))
 	require.NoError(t, n.appendWait(5, makeBatch(1, 6, 15, 1, 1, -1, 0)))
 }
@@ -113,7 +112,7 @@ func TestFenceAllLedCoversEarlierBootsOnly(t *testing.T) {
 		require.True(t, i.Fenced)
 		i, _ = n.Info(2)
 		require.False(t, i.Fenced)
-		n.put(2, 1, 1)
+		require.ErrorIs(t, n.appendWait(2, makeBatch(1, 0, 0, 1, 1, -1, 0)), base.CodeFenced, "a follower's copy is of one start, too")
 	}
 	i, _ := n.Info(1)
 	require.NotEqual(t, n.id.Boot, i.Boot)

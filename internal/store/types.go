@@ -69,6 +69,7 @@ type SegmentSpec struct {
 	State      []byte // encoded rangestate at Base; nil = empty
 	CreatedMs  int64
 	LeaderHere bool
+	Memory     bool // durability=replicated: readers may see what has been appended and is not durable yet
 }
 
 // Batch is one v2 record batch on its way into a segment. Bytes belongs to the store from the call of Append on: the
