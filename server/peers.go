@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -29,14 +30,15 @@ func (s *Server) makePeers(context.Context) error {
 		return base.Wrap(base.CodeInternal, "start", err)
 	}
 	s.instance = instance
-	s.demux = peer.NewDemux(s.ports.cluster)
+	s.demux, s.dataDemux = peer.NewDemux(s.ports.cluster), peer.NewDemux(s.ports.data)
 	s.members.init(s.id.Node)
 	if err := s.loadTable(); err != nil {
 		return err
 	}
 	s.peers = peer.New(peer.Options{
 		Node: s.id.Node, Boot: s.id.Boot, Instance: instance, StartedMs: s.started.UnixMilli(), Cluster: s.id.Cluster,
-		Listen: s.demux.Listener, Resolve: s.resolveNode, Dial: s.deps.Dial, Logger: s.deps.Logger, OnTwin: s.onTwin,
+		Listen: s.listenTag, Resolve: s.resolveNode, Dial: s.deps.Dial, Logger: s.deps.Logger, OnTwin: s.onTwin,
+		ResolveData: s.resolveData, OnLink: s.onLink,
 	})
 	return nil
 }
@@ -51,9 +53,27 @@ func (s *Server) startPeers(context.Context) error {
 	s.registerRouting(s.peers)
 	s.peers.Start()
 	s.demux.Start()
+	s.dataDemux.Start()
 	// After everything that calls other nodes; before what their messages reach.
-	s.undo.Push("peers", func() error { return errors.Join(s.demux.Close(), s.peers.Close()) })
+	s.undo.Push("peers", func() error {
+		return errors.Join(ignoreClosed(s.demux.Close()), ignoreClosed(s.dataDemux.Close()), s.peers.Close())
+	})
 	return s.makeGossipNetwork(streams)
+}
+
+// listenTag is where connections with a tag arrive.
+func (s *Server) listenTag(tag peer.Tag) net.Listener {
+	if tag == peer.TagData {
+		return s.dataDemux.Listener(tag)
+	}
+	return s.demux.Listener(tag)
+}
+
+// onLink tells the data plane of a data lane that came or went. One that is not there yet asks for their states.
+func (s *Server) onLink(l peer.Link) {
+	if p := s.orders.plane.Load(); p != nil {
+		p.OnLink(l)
+	}
 }
 
 func (s *Server) registerMembership(p *peer.Host) {
@@ -78,6 +98,18 @@ func (s *Server) resolveNode(node base.NodeID) (string, bool) {
 		return addr, true
 	}
 	return member.Address, met
+}
+
+// resolveData is the address book of the data ports.
+func (s *Server) resolveData(node base.NodeID) (string, bool) {
+	member, met := s.members.member(node)
+	if met && member.Liveness <= topology.Suspect && member.Data != "" {
+		return member.Data, true
+	}
+	if n := s.members.nodeTable().node(node); n != nil && n.Data != "" {
+		return n.Data, true
+	}
+	return member.Data, member.Data != ""
 }
 
 // onTwin hears that another process runs as this node. Exactly one of the two must end: the one with the later start

@@ -36,6 +36,7 @@ type Server struct {
 	store      *store.Store
 	instance   base.UUID   // of this process
 	demux      *peer.Demux // of the cluster port
+	dataDemux  *peer.Demux // of the data port
 	peers      *peer.Host  // connections to the other nodes
 	gossipNet  gossip.Network
 	members    membership
