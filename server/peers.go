@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/dataplane"
 	"github.com/eastguard/eastguard/internal/peer"
 	"github.com/eastguard/eastguard/internal/topology"
 )
@@ -51,6 +52,7 @@ func (s *Server) startPeers(context.Context) error {
 	s.registerMembership(s.peers)
 	s.registerAsks(s.peers)
 	s.registerRouting(s.peers)
+	dataplane.Register(s.peers, s.orders.plane.Load)
 	s.peers.Start()
 	s.demux.Start()
 	s.dataDemux.Start()
