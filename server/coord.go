@@ -16,7 +16,7 @@ import (
 func (s *Server) startPlane(ctx context.Context) error {
 	s.plane = dataplane.New(dataplane.Options{
 		Node: s.id.Node, Disk: s.id.Disk, Boot: s.id.Boot, Log: s.store,
-		RequestRoll: s.requestRoll, LoadState: s.loadState,
+		RequestRoll: s.requestRoll, LoadState: s.loadState, Links: s.peers,
 		MaxBatchBytes:  int(s.maxBatchBytes()),
 		ReplicaTimeout: s.cfg.ReplicaTimeout(),
 		SegmentIdle:    s.cfg.SegmentIdle(),

@@ -47,6 +47,7 @@ type actor struct {
 	rolledAt  time.Time      // when appends began to wait for a successor; zero when they do not
 	warnedAt  time.Time      // that a roll is not answered
 	ticking   bool           // in the plane's set of watched actors
+	starved   bool           // among those that wait for the node's credit
 
 	// Written in the turn, read without it.
 	due      atomic.Int64 // ms of the plane's life at which a sweep has something to do here, 0 = never
@@ -55,24 +56,15 @@ type actor struct {
 	base     atomic.Int64 // of that segment
 }
 
-// lead is one segment being led.
-type lead struct {
-	seg     base.SegmentID
-	epoch   base.Epoch
-	replica *replica.Leader[*batch]
-	state   *rangestate.State
-	bytes   int64
-	times
-	usedAt time.Time
-}
-
 // resting is what a leader leaves behind. Of a retired one: enough to judge the segment's age and size without asking
 // the store, and to go on leading. Of a sealed one: what the successor begins with.
 type resting struct {
 	next, bytes int64
 	times
-	cause base.Cause        // of a sealed one: why
-	state *rangestate.State // of a sealed one: as of its end, until the successor is open
+	beginning
+	followers []follower
+	cause     base.Cause        // of a sealed one: why
+	state     *rangestate.State // of a sealed one: as of its end, until the successor is open
 }
 
 // event is one message to an actor. The frequent kinds are fields of their own, so that they allocate no closure.
@@ -92,6 +84,7 @@ const (
 	evDurable                      // batch is on this disk up to end, or err
 	evInbound                      // another node's plane sent a message
 	evLinks                        // the links to followers have changed
+	evFed                          // the node has credit again
 	evTick                         // something may be due
 	evRun                          // anything rare
 )
@@ -124,6 +117,9 @@ func (a *actor) on(e event) {
 		e.in.deliver(a, now)
 	case evLinks:
 		a.onLinks(now)
+	case evFed:
+		a.starved = false
+		a.pump(now)
 	case evTick:
 		a.onTick(now)
 	case evRun:
@@ -159,28 +155,44 @@ func (a *actor) trimmed(earliest int64) {
 	}
 }
 
-// settle carries out what the leader has come to: publish, answer, ask for a roll, then let waiting appends in.
+// settle carries out what the leader has come to: send, publish, answer, ask for a roll. What is sent goes first, so that
+// the disks of all replicas are at it together.
 func (a *actor) settle(now time.Time) {
 	l := a.lead
-	r := l.replica.Ready()
-	if r.Advanced {
-		// Readers first: a producer that has its ack may ask a consumer next door to read it.
-		a.plane.log.Publish(l.seg, r.Commit)
-		l.state.Commit(r.Commit)
-		for i, b := range r.Done {
-			a.plane.acked(b, now)
-			b.answer(b.AppendResult, nil)
-			r.Done[i] = nil
+	for ended := true; ended; {
+		r := l.replica.Ready()
+		a.replicate(r.Sends, now)
+		if r.Advanced {
+			a.committed(r, now)
 		}
+		if r.AskRoll {
+			a.askRoll(r.Roll, now)
+		}
+		ended = a.judgeLate(r.Late, now)
 	}
-	if r.AskRoll {
-		a.askRoll(r.Roll, now)
+}
+
+// committed publishes what every replica holds, and answers for it. Readers come first: a producer that has its ack may
+// ask a consumer next door to read it.
+func (a *actor) committed(r replica.Ready[*batch], now time.Time) {
+	l := a.lead
+	a.plane.log.Publish(l.seg, r.Commit)
+	l.state.Commit(r.Commit)
+	var freed int64
+	for i, b := range r.Done {
+		freed += int64(b.size())
+		a.plane.acked(b, now)
+		l.traceDone(b, now)
+		b.answer(b.AppendResult, nil)
+		r.Done[i] = nil
 	}
+	a.plane.repay(l, freed)
 }
 
 // busy reports whether the actor has something that time alone can change.
 func (a *actor) busy() bool {
-	return a.waiting.len() > 0 || a.phase == unassigned && len(a.leadWaits) > 0 || a.lead != nil && !a.lead.replica.Idle()
+	return a.waiting.len() > 0 || a.phase == unassigned && len(a.leadWaits) > 0 ||
+		a.lead != nil && (!a.lead.replica.Idle() || a.lead.restless())
 }
 
 // watch puts the actor among those that are ticked. It takes itself out when a tick finds nothing to wait for.

@@ -46,6 +46,7 @@ func (a *actor) onAppend(b *batch, now time.Time) {
 	}
 	if a.waiting.len() == 0 && a.admits(b, now) {
 		a.take(b, now)
+		a.sendOut(now)
 		a.watch()
 		return
 	}
@@ -67,10 +68,22 @@ func (a *actor) wait(b *batch, now time.Time) {
 
 // pump takes waiting appends for as long as the leader admits them.
 func (a *actor) pump(now time.Time) {
+	took := false
 	for a.waiting.len() > 0 && a.admits(a.waiting.front(), now) {
 		b := a.waiting.pop()
 		a.plane.unreserve(b.size())
 		a.take(b, now)
+		took = true
+	}
+	if took {
+		a.sendOut(now)
+	}
+}
+
+// sendOut carries out what appends alone have come to. Without followers nothing does before this disk has answered.
+func (a *actor) sendOut(now time.Time) {
+	if l := a.lead; l != nil && (len(l.followers) > 0 || l.memory) {
+		a.settle(now)
 	}
 }
 
@@ -90,11 +103,15 @@ func (a *actor) admits(b *batch, now time.Time) bool {
 	if l.replica.State() != replica.Leading {
 		return false
 	}
+	if l.replica.FreezeIfLost(now) {
+		a.settle(now)
+		return false
+	}
 	if l.bytes > 0 && l.bytes+int64(b.size()) > a.current.Config.SegmentBytes {
 		a.startRoll(base.CauseDataPressure, now)
 		return false
 	}
-	return l.replica.Room(b.size())
+	return l.replica.Room(b.size()) && a.plane.hasCredit(a, b.size())
 }
 
 // take gives a batch its offset and hands it to the log, or answers it at once: a duplicate, a gap, a fenced or
@@ -127,7 +144,12 @@ func (a *actor) take(b *batch, now time.Time) {
 		return
 	}
 	a.plane.began()
+	a.plane.lend(l, b.size())
 	l.replica.Append(int(b.header.Records), b.size(), b)
+	if l.memory {
+		l.replica.LocalDurable(l.replica.Next(), now)
+	}
+	a.traceTaken(b, now)
 	l.state.Append(b.header, first, b.AppendMs)
 	l.bytes += int64(b.size())
 	if l.appended(b.AppendMs, now) { // now the segment has an age, and may come of it before anything else is due
@@ -199,6 +221,9 @@ func (a *actor) onDurable(b *batch, end int64, err error, now time.Time) {
 		return
 	}
 	a.busyUntil = time.Time{} // what has left the log has made room in it
+	if b.trace != nil {
+		b.trace.FsyncUs = b.sinceArrival(now)
+	}
 	l.replica.LocalDurable(end, now)
 	a.settle(now)
 	a.pump(now)

@@ -81,7 +81,8 @@ func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 		rest.lastMs = l.lastMs
 	}
 	a.plane.adopted(a)
-	a.current, a.lead, a.rest = asg, nil, rest
+	a.dropLead()
+	a.current, a.rest = asg, rest
 	a.due.Store(0)
 	a.requeue(tail)
 	if c != nil {
@@ -236,7 +237,7 @@ func (a *actor) makeDurable(asg meta.Assignment, state *rangestate.State) {
 				a.openFailed(failed)
 				return
 			}
-			a.beginToLead(state, now)
+			a.beginToLead(state, spec.State, now)
 		})
 	}
 	if prev, ok := a.plane.log.Info(asg.Prev); ok && prev.SealedEnd < 0 && asg.Prev != 0 {
@@ -259,13 +260,10 @@ func (a *actor) openFailed(err error) {
 	a.confirms = nil
 }
 
-func (a *actor) beginToLead(state *rangestate.State, now time.Time) {
+func (a *actor) beginToLead(state *rangestate.State, encoded []byte, now time.Time) {
 	asg, o := a.current, &a.plane.o
 	a.become(leading)
-	a.lead = &lead{
-		seg: asg.Segment, epoch: asg.Epoch, state: state, usedAt: now, times: successorOf(a.rest.times, now),
-		replica: replica.NewLeader[*batch](a.replicaConfig()),
-	}
+	lead := a.newLead(state, encoded, now)
 	rolled := Rolled{Ref: a.ref, Topic: asg.Name, Opened: asg.Segment, Sealed: asg.Prev, End: asg.Base, Cause: a.rest.cause}
 	if !a.rolledAt.IsZero() {
 		rolled.Gap = now.Sub(a.rolledAt)
@@ -273,6 +271,7 @@ func (a *actor) beginToLead(state *rangestate.State, now time.Time) {
 		a.rolledAt = time.Time{}
 	}
 	a.rest = resting{}
+	a.takeLead(lead, now)
 	for i := range a.confirms {
 		a.confirms[i].held()
 	}
@@ -307,15 +306,6 @@ func (a *actor) dropEmpty() {
 	if err := a.plane.log.DropSegments(a.ref, empty, done); err != nil {
 		done(err)
 	}
-}
-
-func (a *actor) replicaConfig() replica.Config {
-	o := &a.plane.o
-	c := replica.Config{Self: o.Node, Base: a.current.Base, Credit: o.CreditBytes, Timeout: o.ReplicaTimeout, ReAsk: reAsk}
-	for _, r := range a.current.Replicas[1:] {
-		c.Followers = append(c.Followers, r.Node)
-	}
-	return c
 }
 
 // sealed hears the committed end of a segment that this node holds. For the one it leads nothing changes but that:
@@ -354,7 +344,8 @@ func (a *actor) movedOn(asg meta.Assignment) {
 	}
 	if l := a.lead; l != nil {
 		l.overtaken(a.ref, asg.Active)
-		a.rest.lastMs, a.lead = l.lastMs, nil
+		a.rest.lastMs = l.lastMs
+		a.dropLead()
 	}
 	for i := range a.confirms { // of the same segment, while it was active
 		a.confirms[i].failed(base.Errorf(base.CodeFenced, opAssign, "segment %s has been sealed", asg.Segment))

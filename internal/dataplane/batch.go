@@ -5,6 +5,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/header"
+	"github.com/eastguard/eastguard/internal/wire"
 )
 
 // AppendRequest is one batch on its way in. Bytes belongs to the plane from the call on, and is written to: the
@@ -14,6 +15,7 @@ type AppendRequest struct {
 	Bytes          []byte
 	SpanLo, SpanHi uint64    // routing hashes of its records: a hint for readers that want a part of the key space
 	Deadline       time.Time // zero = none; the answer comes by then, whatever happens
+	Trace          bool      // the answer says where the time went
 }
 
 // AppendResult says where a batch went.
@@ -24,6 +26,8 @@ type AppendResult struct {
 	Epoch    base.Epoch
 
 	Duplicate bool // an earlier try had been appended; Base is that one's
+
+	Trace *wire.ProduceTrace // if it was asked for, and this try was the one that was appended
 }
 
 // appendDone receives the answer to one append: exactly once, from any goroutine, and it must not block.
@@ -39,6 +43,8 @@ type batch struct {
 
 	lead *lead // who gave it its offset; nil while it waits
 	AppendResult
+	out   *outgoing          // as it is sent to followers; nil until then
+	trace *wire.ProduceTrace // as far as it has come
 }
 
 // twin is a duplicate of a batch in flight.
@@ -56,7 +62,7 @@ func (b *batch) answer(r AppendResult, err error) {
 		b.done(r, err)
 		b.done = nil
 	}
-	r.Duplicate = true
+	r.Duplicate, r.Trace = true, nil
 	for _, t := range b.twins {
 		t.done(r, err)
 	}

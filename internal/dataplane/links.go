@@ -138,10 +138,7 @@ func (p *Plane) OnLink(l peer.Link) {
 	p.links.Lock()
 	p.links.changed[l.Node] = struct{}{}
 	p.links.Unlock()
-	select {
-	case p.linkWake <- struct{}{}:
-	default:
-	}
+	mark(p.linkWake)
 }
 
 // relink gives a turn to every actor that leads a segment with a follower on a node whose link has changed.
@@ -158,6 +155,31 @@ func (p *Plane) relink() {
 	p.links.Unlock()
 	for a := range actors {
 		a.box.post(event{kind: evLinks})
+	}
+}
+
+// leadsWith has an actor hear of the links to those who follow it, and leadsNoMore no longer.
+func (p *Plane) leadsWith(a *actor, followers []follower) {
+	p.links.Lock()
+	defer p.links.Unlock()
+	for i := range followers {
+		set := p.links.leads[followers[i].node]
+		if set == nil {
+			set = make(map[*actor]struct{})
+			p.links.leads[followers[i].node] = set
+		}
+		set[a] = struct{}{}
+	}
+}
+
+func (p *Plane) leadsNoMore(a *actor, followers []follower) {
+	p.links.Lock()
+	defer p.links.Unlock()
+	for i := range followers {
+		node := followers[i].node
+		if delete(p.links.leads[node], a); len(p.links.leads[node]) == 0 {
+			delete(p.links.leads, node)
+		}
 	}
 }
 

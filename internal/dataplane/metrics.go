@@ -11,7 +11,9 @@ type metrics struct {
 	batches, records, bytes   *telemetry.Counter
 	duplicates, refused, busy *telemetry.Counter
 	rolls                     *telemetry.Counter
-	ack, gap                  *telemetry.Histogram
+	late, lost, resumes       *telemetry.Counter
+	rewinds, queueFull        *telemetry.Counter
+	ack, gap, replicate       *telemetry.Histogram
 }
 
 func newMetrics(r *telemetry.Registry) metrics {
@@ -23,8 +25,14 @@ func newMetrics(r *telemetry.Registry) metrics {
 		refused:    r.Counter("eastguard_append_refused_total", "Batches refused: corrupt, too large, out of order or fenced."),
 		busy:       r.Counter("eastguard_append_busy_total", "Batches refused because too many were waiting."),
 		rolls:      r.Counter("eastguard_rolls_total", "Segments that this node opened as a successor."),
+		late:       r.Counter("eastguard_replica_late_total", "Segments ended because a replica made no progress."),
+		lost:       r.Counter("eastguard_replica_lost_total", "Followers given up for the rest of a segment: gone, restarted, fenced, or with a disk that fails."),
+		resumes:    r.Counter("eastguard_replica_resumes_total", "Followers that were back in time after their connection broke, by segment."),
+		rewinds:    r.Counter("eastguard_replica_rewinds_total", "Times that a follower asked for what it had missed."),
+		queueFull:  r.Counter("eastguard_replica_queue_full_total", "Batches held back because as much as may be was on its way to a follower."),
 		ack:        r.Histogram("eastguard_ack_seconds", "From a batch's arrival to its ack."),
 		gap:        r.Histogram("eastguard_seal_gap_seconds", "How long a roll kept a range from taking appends."),
+		replicate:  r.Histogram("eastguard_replicate_seconds", "From handing a batch to the connection to a follower to its ack; one batch in flight a follower and segment is measured."),
 	}
 }
 

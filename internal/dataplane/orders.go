@@ -169,7 +169,7 @@ func (a *actor) deleted(time.Time) {
 	a.abandon(base.Errorf(base.CodeTopicNotFound, opAppend, "topic %s was deleted", a.ref.Topic))
 	a.plane.adopted(a)
 	a.become(gone)
-	a.lead = nil
+	a.dropLead()
 	a.due.Store(0)
 }
 

@@ -63,9 +63,11 @@ type Options struct {
 
 	MaxBatchBytes  int           // larger batches are refused; default 10 MiB
 	ReplicaTimeout time.Duration // default 750 ms
-	CreditBytes    int64         // in flight per segment; default 16 MiB
-	WaitingBytes   int64         // of appends that wait, over the whole node; default 64 MiB
 	MaxWait        time.Duration // deadline of appends that have none or a later one; default 30 s
+
+	CreditBytes     int64 // in flight per segment; default 16 MiB
+	NodeCreditBytes int64 // in flight over the whole node; default 128 MiB
+	WaitingBytes    int64 // of appends that wait, over the whole node; default 64 MiB
 
 	SegmentIdle time.Duration // a segment without appends for so long is sealed; 0 = never
 	RetireAfter time.Duration // a leader without appends for so long gives its memory back; default 1 min
@@ -102,6 +104,7 @@ func (o *Options) ensureDefaults() {
 		o.MaxBatchBytes = 10 << 20
 	}
 	def(&o.CreditBytes, 16<<20)
+	def(&o.NodeCreditBytes, 128<<20)
 	def(&o.WaitingBytes, 64<<20)
 	defDur(&o.ReplicaTimeout, 750*time.Millisecond)
 	defDur(&o.MaxWait, 30*time.Second)
@@ -151,6 +154,10 @@ type Plane struct {
 	}
 	linkWake chan struct{} // capacity 1: links.changed is not empty
 
+	credit credit
+	fed    chan struct{} // capacity 1: there is credit for who waits for it
+	late   lateBook
+
 	waiting  atomic.Int64  // bytes of appends that wait
 	inFlight atomic.Int64  // batches whose disk has not answered yet
 	landed   chan struct{} // capacity 1: inFlight fell to zero while closing
@@ -182,7 +189,7 @@ func New(o Options) *Plane {
 	o.ensureDefaults()
 	p := &Plane{
 		o: o, log: o.Log, metrics: newMetrics(o.Metrics), born: time.Now(),
-		wake: make(chan struct{}, 1), linkWake: make(chan struct{}, 1), landed: make(chan struct{}, 1), rolls: make(chan struct{}, maxRolls),
+		wake: make(chan struct{}, 1), linkWake: make(chan struct{}, 1), fed: make(chan struct{}, 1), landed: make(chan struct{}, 1), rolls: make(chan struct{}, maxRolls),
 		loads: make(chan struct{}, maxLoads),
 	}
 	p.mu.actors = make(map[base.RangeRef]*actor)

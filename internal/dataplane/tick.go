@@ -33,6 +33,8 @@ func (p *Plane) watchdog() {
 			}
 		case <-p.linkWake:
 			p.relink()
+		case <-p.fed:
+			p.feed()
 		case now := <-sweep.C:
 			p.sweep(now)
 		}
@@ -85,6 +87,7 @@ func (p *Plane) sweep(now time.Time) {
 // onTick lets time pass for what waits: the leader's replicas, deadlines, requests without an answer.
 func (a *actor) onTick(now time.Time) {
 	if a.lead != nil {
+		a.nudgeFollowers(now)
 		a.lead.replica.Tick(now)
 		a.settle(now)
 		a.expireInFlight(now)
@@ -191,7 +194,7 @@ func (a *actor) onSweep(now time.Time) {
 		a.due.Store(0)
 		return
 	}
-	if a.lead != nil && a.lead.replica.Idle() && !now.Before(a.lead.usedAt.Add(a.plane.o.RetireAfter)) {
+	if a.lead != nil && a.lead.replica.Idle() && !a.lead.restless() && !now.Before(a.lead.usedAt.Add(a.plane.o.RetireAfter)) {
 		a.retire()
 	}
 	a.schedule()
@@ -211,28 +214,4 @@ func (a *actor) rollDue(now time.Time) base.Cause {
 		return base.CauseIdle
 	}
 	return base.CauseNone
-}
-
-// retire gives a leader's memory back. The next append brings it up again.
-func (a *actor) retire() {
-	l := a.lead
-	a.rest = resting{next: l.replica.Next(), bytes: l.bytes, times: l.times}
-	a.lead = nil
-}
-
-// resume brings a retired leader up again, within the same process start.
-func (a *actor) resume(now time.Time) bool {
-	state, err := a.plane.log.RangeState(a.current.Segment)
-	if err != nil {
-		a.plane.o.Logger.Error("range state not readable", "range", a.ref.String(), "segment", a.current.Segment.String(), "error", err)
-		return false
-	}
-	state.Commit(a.rest.next)
-	a.lead = &lead{
-		seg: a.current.Segment, epoch: a.current.Epoch, state: state, usedAt: now,
-		bytes: a.rest.bytes, times: a.rest.times,
-		replica: replica.Resume[*batch](a.replicaConfig(), a.rest.next),
-	}
-	a.schedule()
-	return true
 }

@@ -1,0 +1,101 @@
+package dataplane
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+)
+
+const (
+	lateRolls   = 20               // segments a second that are ended because of one late node, over the whole plane
+	lateRecalls = 10 * time.Second // how long a late node is named to the others
+)
+
+// lateBook remembers which replicas stood still. Many segments meet a slow disk at once, and to end all of them would
+// move their load to the next disk at once: so they are damped, for each late node. Damping is for the late alone: one
+// that is gone is waited for by nobody.
+type lateBook struct {
+	mu    sync.Mutex
+	nodes map[base.NodeID]*lateNode
+}
+
+type lateNode struct {
+	named  time.Time // last
+	tokens float64
+	filled time.Time // when tokens was counted
+}
+
+func (n *lateNode) fill(now time.Time) {
+	n.tokens = min(lateRolls, n.tokens+now.Sub(n.filled).Seconds()*lateRolls)
+	n.filled = now
+}
+
+// name notes that nodes are late.
+func (b *lateBook) name(nodes []base.NodeID, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.nodes == nil {
+		b.nodes = make(map[base.NodeID]*lateNode)
+	}
+	for _, node := range nodes {
+		n := b.nodes[node]
+		if n == nil {
+			n = &lateNode{tokens: lateRolls, filled: now}
+			b.nodes[node] = n
+		}
+		n.named = now
+	}
+}
+
+// allows reports whether a segment may be ended because these nodes are late, all of which were named.
+func (b *lateBook) allows(nodes []base.NodeID, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, node := range nodes {
+		n := b.nodes[node]
+		if n.fill(now); n.tokens < 1 {
+			return false
+		}
+	}
+	for _, node := range nodes {
+		b.nodes[node].tokens--
+	}
+	return true
+}
+
+// recent lists who was named lately, and forgets the others.
+func (b *lateBook) recent(now time.Time) []base.NodeID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []base.NodeID
+	for node, n := range b.nodes {
+		if now.Sub(n.named) >= lateRecalls {
+			delete(b.nodes, node) // its tokens are all back
+			continue
+		}
+		list = append(list, node)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// LateNodes lists the nodes that stood still in a segment led here within the last 10 s, this one among them.
+func (p *Plane) LateNodes(now time.Time) []base.NodeID { return p.late.recent(now) }
+
+// judgeLate decides about replicas that stand still: the segment ends, so that its range goes on without them, if that is
+// not done too often on account of one node, and if there is somewhere to go on. It reports whether it ended.
+func (a *actor) judgeLate(late []base.NodeID, now time.Time) bool {
+	if len(late) == 0 {
+		return false
+	}
+	p := a.plane
+	p.late.name(late, now)
+	if p.o.Replaceable != nil && !p.o.Replaceable(a.current, late) || !p.late.allows(late, now) {
+		return false
+	}
+	p.metrics.late.Inc()
+	a.lead.replica.Freeze(base.CauseReplicaFailure, late, now)
+	return true
+}
