@@ -115,19 +115,12 @@ func (a *asking) run(ctx context.Context) (mux.Response, error) {
 	}
 }
 
-// connect waits for a connection to one broker, but not for long while there are others: one that has vanished without
-// a word would cost the whole dial timeout before anybody else is asked. The attempt itself goes on.
+// connect waits for a connection to one broker, but not for long while there are others.
 func (a *asking) connect(ctx context.Context, b *broker) (*mux.Conn, error) {
 	if len(a.queue) == 0 {
 		return b.connect(ctx)
 	}
-	soon, cancel := context.WithTimeout(ctx, connectPatience)
-	defer cancel()
-	conn, err := b.connect(soon)
-	if err != nil && soon.Err() != nil && ctx.Err() == nil {
-		err = base.Errorf(base.CodeUnreachable, "connect to "+b.addr, "no connection within %v", connectPatience)
-	}
-	return conn, err
+	return b.connectWithin(ctx, connectPatience)
 }
 
 // correct takes from an error who decides about the topic, and asks that one next. Two brokers that each believe the

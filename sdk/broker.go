@@ -94,6 +94,25 @@ func (b *broker) connect(ctx context.Context) (*mux.Conn, error) {
 	}
 }
 
+// connectWithin is connect for whoever has others to turn to: one that has vanished without a word would cost the whole
+// dial timeout. The attempt itself goes on.
+func (b *broker) connectWithin(ctx context.Context, patience time.Duration) (*mux.Conn, error) {
+	soon, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	conn, err := b.connect(soon)
+	if err != nil && soon.Err() != nil && ctx.Err() == nil {
+		err = base.Errorf(base.CodeUnreachable, "connect to "+b.addr, "no connection within %v", patience)
+	}
+	return conn, err
+}
+
+// expected ends the pause after failed dials: somebody who knows has named the broker, so it may be back.
+func (b *broker) expected() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.notBefore = time.Time{}
+}
+
 // join finds the attempt under way or begins one.
 func (b *broker) join() (*dialing, error) {
 	b.mu.Lock()

@@ -40,6 +40,7 @@ type buffer struct {
 	pumping bool // somebody is sending; what becomes due meanwhile is theirs to send
 	rewind  bool // something has to go again: nothing new is sent before all that flies has come back
 	mending bool // the mend goroutine works on the connection; nothing is sent
+	looking bool // the look goroutine asks who leads the range
 	regress bool // the identity has ended: what is left goes on under a newer one
 
 	leader   *broker // of the active segment; nil when it has to be looked up
@@ -47,6 +48,7 @@ type buffer struct {
 	next     int32 // sequence of the next batch to be stamped
 	acked    bool  // something was acknowledged under this identity
 	failures int   // tries in a row without one that was acknowledged
+	rounds   int   // of mend since the last ack
 	lastErr  error // of the last failure, to say why nothing was sent
 
 	lingerTimer *time.Timer
@@ -246,7 +248,7 @@ func (b *buffer) transmitLocked(bt *batch, now time.Time) bool {
 	}
 	if conn == nil {
 		if b.leader != nil {
-			b.failures++ // it was there a moment ago: without this, a broker that hangs up at once is called at once
+			b.failures++ // it was there a moment ago
 		}
 		b.mendLocked(nil)
 		return false

@@ -1,11 +1,6 @@
 package sdk
 
-import (
-	"context"
-	"time"
-
-	"github.com/eastguard/eastguard/internal/base"
-)
+import "github.com/eastguard/eastguard/internal/base"
 
 // maxStrikes is how often a batch with nothing open before it may be called out of order. The first time can be
 // the echo of a try that overtook it; the second time broker and producer disagree for good.
@@ -141,72 +136,4 @@ func lost(err error) error {
 		Code: base.CodeTimeout, Op: "send", Msg: "the answer was lost and could not be had again: " + err.Error(),
 		Outcome: base.Unknown, Err: err,
 	}
-}
-
-// mendLocked starts the goroutine that gets the buffer going again. cause is why it stands still; nil when there
-// was no connection yet.
-func (b *buffer) mendLocked(cause error) {
-	if b.mending {
-		return
-	}
-	b.mending = b.p.c.group.Go("mend", func(ctx context.Context) error {
-		b.mend(ctx, cause)
-		return nil
-	})
-}
-
-// mend waits out the backoff, finds the range's leader, connects, gets a newer identity if the old one has ended,
-// and lets the pump run again. It goes on until that works or nothing is left to send; the watch sees to it that
-// the latter comes.
-func (b *buffer) mend(ctx context.Context, cause error) {
-	for {
-		b.mu.Lock()
-		delay, left, leader := requestBackoff.wait(b.failures), len(b.queue) > 0 && !b.gone, b.leader
-		b.mu.Unlock()
-		if !left || !pause(ctx, delay) {
-			break
-		}
-		leader, err := b.pt.reach(ctx, b.ref, leader, cause)
-		if err == nil {
-			err = b.reidentify(ctx)
-		}
-		b.mu.Lock()
-		if err == nil {
-			b.leader = leader
-			b.mu.Unlock()
-			break
-		}
-		b.failures++
-		b.lastErr, cause = err, err
-		b.leader = nil
-		b.mu.Unlock()
-		if base.CodeOf(err) == base.CodeTopicNotFound {
-			b.pt.removed(err)
-		}
-	}
-	b.mu.Lock()
-	b.mending = false
-	if ctx.Err() != nil {
-		b.mu.Unlock() // the client is closing and fails what is left
-		return
-	}
-	b.pump(time.Now())
-}
-
-// reidentify asks for a named producer's next epoch when the old one has ended.
-func (b *buffer) reidentify(ctx context.Context) error {
-	b.mu.Lock()
-	need, old := b.regress && b.flying == 0 && b.pt.ids.name != "", b.identity
-	b.mu.Unlock()
-	if !need {
-		return nil
-	}
-	who, err := b.pt.ids.after(ctx, b.pt.topic, b.pt.route(), old)
-	if err != nil {
-		return err
-	}
-	b.mu.Lock()
-	b.renewIdentityLocked(who)
-	b.mu.Unlock()
-	return nil
 }

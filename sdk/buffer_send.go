@@ -103,7 +103,7 @@ func (b *buffer) answered(conn *mux.Conn, bt *batch, try int, r mux.Response, er
 	bt.ack = ack
 	bt.traced.answered(bt.sentAt, now, r.Payload)
 	bt.replicas = b.pt.replicas(b.ref.Range, ack.Segment, conn)
-	b.acked, b.failures, b.lastErr = true, 0, nil
+	b.acked, b.failures, b.rounds, b.lastErr = true, 0, 0, nil
 	// Senders that wait are woken before the pump sends more: it may have a megabyte to compress, and a Send that
 	// waits is somebody's latency.
 	b.finishLocked()

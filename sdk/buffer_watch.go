@@ -23,17 +23,13 @@ func (b *buffer) lingered() {
 	b.pump(time.Now())
 }
 
-// watchLocked sets the timer that enforces deadlines, for the earliest moment at which one can pass.
+// watchLocked sets the timer that enforces deadlines and notices silence, while there is anything to wait for.
 func (b *buffer) watchLocked(now time.Time) {
 	if b.watching || len(b.queue) == 0 {
 		return
 	}
-	d := b.queue[0].deadline.Sub(now)
-	if limit := attemptTimeout + attemptGrace; d > limit {
-		d = limit
-	}
 	b.watching = true
-	b.watchTimer.Reset(max(d, 0))
+	b.watchTimer.Reset(max(min(b.queue[0].deadline.Sub(now), lookEvery), 0))
 }
 
 // watch fails what has run out of time and breaks connections that do not answer.
@@ -42,6 +38,7 @@ func (b *buffer) watch() {
 	b.mu.Lock()
 	b.watching = false
 	b.expireLocked(now)
+	b.silentLocked(now)
 	for _, bt := range b.queue {
 		if bt.state == batchFlying && now.Sub(bt.sentAt) >= attemptTimeout+attemptGrace {
 			// The broker has answered in less, if only to say that it could not: the connection is dead. Closing

@@ -40,7 +40,9 @@ type fakeCluster struct {
 	produce int
 
 	maxRecord, maxBatch int64
-	mute                wire.Kind // requests of this kind get no answer
+	mute                wire.Kind                   // requests of this kind get no answer
+	frozen              map[base.NodeID]bool        // these are stopped as by SIGSTOP: no answer, no handshake
+	asked               map[wire.Kind][]base.NodeID // who was asked, kind by kind, in order
 
 	// spoil may answer a fetch of one range with an error in the broker's place.
 	spoil func(b *fakeBroker, q wire.FetchRange) base.Code
@@ -101,6 +103,7 @@ func newFakeCluster(t testing.TB, nodes ...base.NodeID) *fakeCluster {
 	c := &fakeCluster{
 		t: t, net: &fakeNet{listeners: make(map[string]*fakeListener)}, topics: make(map[string]*fakeTopic),
 		brokers: make(map[base.NodeID]*fakeBroker), opened: make(map[string]int16), nextSeg: 1,
+		frozen: make(map[base.NodeID]bool), asked: make(map[wire.Kind][]base.NodeID),
 		maxRecord: 1 << 20, maxBatch: 4 << 20,
 	}
 	c.changed = sync.NewCond(&c.mu)
@@ -248,18 +251,17 @@ func (b *fakeBroker) hello(wire.HelloRequest) (wire.HelloResponse, error) {
 
 // Handle serves one request.
 func (b *fakeBroker) Handle(_ context.Context, r *mux.Request) {
+	if !b.hears(r.Kind) {
+		return
+	}
 	switch r.Kind {
+	case wire.KindPing:
+		r.Reply(wire.Encode(wire.PingResponse{}))
 	case wire.KindProduce:
 		b.produce(r)
 	case wire.KindFetch:
 		go b.fetch(r)
 	default:
-		b.c.mu.Lock()
-		mute := b.c.mute == r.Kind
-		b.c.mu.Unlock()
-		if mute {
-			return
-		}
 		resp, err := b.meta(r)
 		if err != nil {
 			r.Fail(err)
@@ -267,6 +269,23 @@ func (b *fakeBroker) Handle(_ context.Context, r *mux.Request) {
 		}
 		r.Reply(wire.Encode(resp))
 	}
+}
+
+// hears notes who was asked for what, and reports whether there will be an answer.
+func (b *fakeBroker) hears(k wire.Kind) bool {
+	b.c.mu.Lock()
+	defer b.c.mu.Unlock()
+	b.c.asked[k] = append(b.c.asked[k], b.node)
+	return b.c.mute != k && !b.c.frozen[b.node]
+}
+
+// freeze stops a broker as SIGSTOP does, or lets it go on.
+func (c *fakeCluster) freeze(n base.NodeID, frozen bool) {
+	c.mu.Lock()
+	c.frozen[n] = frozen
+	c.changed.Broadcast()
+	c.mu.Unlock()
+	c.net.freeze(string(n)+":2921", frozen)
 }
 
 func (b *fakeBroker) meta(r *mux.Request) (any, error) {
@@ -551,95 +570,6 @@ func (c *fakeCluster) read(b *fakeBroker, req wire.FetchRequest) (resp wire.Fetc
 	}
 	return resp, payload, tell
 }
-
-// fakeNet connects by address without a kernel, so that synctest sees every wait.
-type fakeNet struct {
-	mu        sync.Mutex
-	listeners map[string]*fakeListener
-	conns     map[string][]net.Conn
-	dials     int
-}
-
-func (n *fakeNet) listen(addr string) *fakeListener {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	l := &fakeListener{net: n, addr: addr, accept: make(chan net.Conn), closed: make(chan struct{})}
-	n.listeners[addr] = l
-	return l
-}
-
-func (n *fakeNet) dial(ctx context.Context, addr string) (net.Conn, error) {
-	n.mu.Lock()
-	n.dials++
-	l := n.listeners[addr]
-	n.mu.Unlock()
-	refused := &net.OpError{Op: "dial", Net: "fake", Err: net.UnknownNetworkError("connection refused: " + addr)}
-	if l == nil {
-		return nil, refused
-	}
-	client, server := net.Pipe()
-	select {
-	case l.accept <- server:
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		if n.conns == nil {
-			n.conns = make(map[string][]net.Conn)
-		}
-		n.conns[addr] = append(n.conns[addr], client)
-		return client, nil
-	case <-l.closed:
-		return nil, refused
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// cut breaks every connection to an address.
-func (n *fakeNet) cut(addr string) {
-	n.mu.Lock()
-	conns := n.conns[addr]
-	delete(n.conns, addr)
-	n.mu.Unlock()
-	for _, c := range conns {
-		_ = c.Close()
-	}
-}
-
-type fakeListener struct {
-	net    *fakeNet
-	addr   string
-	accept chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (l *fakeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.accept:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *fakeListener) Close() error {
-	l.once.Do(func() {
-		close(l.closed)
-		l.net.mu.Lock()
-		defer l.net.mu.Unlock()
-		if l.net.listeners[l.addr] == l {
-			delete(l.net.listeners, l.addr)
-		}
-	})
-	return nil
-}
-
-func (l *fakeListener) Addr() net.Addr { return fakeAddr(l.addr) }
-
-type fakeAddr string
-
-func (a fakeAddr) Network() string { return "fake" }
-func (a fakeAddr) String() string  { return string(a) }
 
 // client makes a client of the cluster that is closed with the test.
 func (c *fakeCluster) client(opts ...ClientOption) *Client {

@@ -189,41 +189,6 @@ func (pt *producerTopic) removed(err error) {
 	}
 }
 
-// reach connects to the leader of a range. cause is why that has to be looked into: a redirect is followed, any
-// other error renews the route first.
-func (pt *producerTopic) reach(ctx context.Context, ref base.RangeRef, leader *broker, cause error) (*broker, error) {
-	if leader == nil {
-		var err error
-		if leader, err = pt.leader(ctx, ref, cause); err != nil {
-			return nil, err
-		}
-	}
-	_, err := leader.connect(ctx)
-	return leader, err
-}
-
-func (pt *producerTopic) leader(ctx context.Context, ref base.RangeRef, cause error) (*broker, error) {
-	if to := redirect(cause); to.Address != "" {
-		return pt.p.c.brokers.at(to.Address), nil
-	}
-	r := pt.route()
-	if cause != nil || r == nil {
-		var err error
-		if r, err = pt.renew(ctx, r); err != nil {
-			return nil, err
-		}
-	}
-	if to := redirect(cause); to.Node != "" {
-		if addr := pt.p.c.brokers.address(to.Node); addr != "" {
-			return pt.p.c.brokers.at(addr), nil
-		}
-	}
-	if b := pt.p.c.leaderOf(r, ref.Range); b != nil {
-		return b, nil
-	}
-	return nil, base.Errorf(base.CodeNoLeader, "send", "range %s of topic %s has no leader that can be reached", ref.Range, r.Name)
-}
-
 // renew brings the table up to a newer route.
 func (pt *producerTopic) renew(ctx context.Context, stale *route) (*route, error) {
 	r, err := pt.topic.renew(ctx, stale)

@@ -124,7 +124,7 @@ func (t *topic) renew(ctx context.Context, stale *route) (*route, error) {
 		t.mu.Unlock()
 		return r, nil
 	}
-	delay := time.Until(t.ended.Add(requestBackoff.wait(t.failures)))
+	delay := time.Until(t.ended.Add(moveBackoff.wait(t.failures)))
 	return t.joinLocked(ctx, delay)
 }
 

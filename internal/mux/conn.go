@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/wire"
@@ -23,6 +25,7 @@ type Conn struct {
 	out   *outbox
 	tasks sync.WaitGroup
 	done  chan struct{}
+	heard atomic.Int64 // when the last frame came, in Unix nanoseconds
 
 	mu     sync.Mutex
 	calls  map[uint64]*call
@@ -35,6 +38,7 @@ func newConn(nc net.Conn, in frameReader, addr string, hello wire.HelloResponse,
 		addr: addr, hello: hello, log: o.Logger, max: o.MaxInFlight, nc: nc, in: in,
 		done: make(chan struct{}), calls: make(map[uint64]*call), lastID: helloID,
 	}
+	c.heard.Store(time.Now().UnixNano())
 	c.out = newOutbox(nc, o.WriteTimeout, o.WriteQueueBytes, func(err error) { c.fail(err) })
 	c.tasks.Go(c.out.run)
 	c.tasks.Go(c.read)
@@ -46,6 +50,9 @@ func (c *Conn) Hello() wire.HelloResponse { return c.hello }
 
 // Addr is the address that was dialled.
 func (c *Conn) Addr() string { return c.addr }
+
+// Heard is when the other end last said anything: an answer, or the handshake.
+func (c *Conn) Heard() time.Time { return time.Unix(0, c.heard.Load()) }
 
 // InFlight is the number of requests without an answer.
 func (c *Conn) InFlight() int {
@@ -198,6 +205,7 @@ func (c *Conn) readOne() error {
 	if h.Flags&wire.FlagResponse == 0 || h.Flags&wire.FlagMore != 0 {
 		return base.Errorf(base.CodeCorruptFrame, "read answer", "a frame with flags %#02x is no single answer", uint8(h.Flags))
 	}
+	c.heard.Store(time.Now().UnixNano())
 	ca := c.forget(h.RequestID)
 	if ca == nil && h.RequestID != 0 {
 		return c.in.skip(h) // cancelled meanwhile
