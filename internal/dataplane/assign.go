@@ -91,7 +91,7 @@ func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 	switch {
 	case asg.Leader().Node != a.plane.o.Node || asg.Leader().Disk != a.plane.o.Disk:
 		a.follow()
-	case a.fromEarlierBoot(asg.Segment), a.tooLate(asg.Segment):
+	case a.fromEarlierBoot(asg.Segment), a.otherStart(&asg), a.tooLate(asg.Segment):
 		a.interrupt(now)
 	default:
 		a.openSegment()
@@ -145,6 +145,13 @@ func (a *actor) fromEarlierBoot(seg base.SegmentID) bool {
 	return ok && info.Boot < a.plane.o.Boot
 }
 
+// otherStart reports whether the segment was assigned to another start of this node. Whatever this one finds on the
+// disk, that one may have acked more: a leader whose last records were lost silently must not begin the segment anew.
+func (a *actor) otherStart(asg *meta.Assignment) bool {
+	boot := bootOf(asg.Boots, 0)
+	return boot != 0 && boot != a.plane.o.Boot
+}
+
 // tooLate reports whether the segment comes to a node that is about to stop, and was not opened yet: it is not begun.
 func (a *actor) tooLate(seg base.SegmentID) bool {
 	if !a.plane.leaving.Load() {
@@ -166,8 +173,8 @@ func (a *actor) interrupt(now time.Time) {
 }
 
 func (a *actor) confirmFenced(c *confirm) {
-	info, _ := a.plane.log.Info(a.current.Segment)
-	c.fenced(info.DurableEnd <= info.Base)
+	info, listed := a.plane.log.Info(a.current.Segment)
+	c.fenced(info.DurableEnd <= info.Base && (listed || !a.otherStart(&a.current)))
 }
 
 // follow is the place of a node that does not lead: whoever waits is sent to the leader.

@@ -24,6 +24,9 @@ func (p *Plane) Tell(ctx context.Context, orders meta.Orders) ([]meta.Confirmati
 	for _, t := range orders.Deletes {
 		p.delete(t, func(c meta.Confirmation) { answers <- c })
 	}
+	for _, r := range orders.Rolls {
+		p.orderRoll(r, func(c meta.Confirmation) { answers <- c })
+	}
 	confirmed := make([]meta.Confirmation, 0, orders.Len())
 	for range orders.Len() {
 		select {

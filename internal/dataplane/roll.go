@@ -10,6 +10,8 @@ import (
 	"github.com/eastguard/eastguard/internal/replica"
 )
 
+const opRoll = "roll segment"
+
 // RollRequest asks the coordinator to seal a segment and open its successor.
 type RollRequest struct {
 	Ref          base.RangeRef
@@ -23,6 +25,34 @@ type RollRequest struct {
 	Bytes        int64
 	LastAppendMs int64
 	FrozenMs     int64 // when appends began to wait
+}
+
+// orderRoll ends a segment that is led here because the coordinator wishes so: as a planned roll, which drains and asks.
+// That it has begun is all that is confirmed.
+func (p *Plane) orderRoll(o meta.RollOrder, reply func(meta.Confirmation)) {
+	c := confirm{reply: reply, answer: meta.Confirmation{Kind: meta.ConfirmRoll, Ref: o.Ref, Segment: o.Segment}}
+	a := p.find(o.Ref)
+	if a == nil {
+		c.failed(base.Errorf(base.CodeNotReplica, opRoll, "range %s is not on this node", o.Ref))
+		return
+	}
+	a.do(func(now time.Time) { a.rollOrdered(o, &c, now) })
+}
+
+func (a *actor) rollOrdered(o meta.RollOrder, c *confirm, now time.Time) {
+	switch {
+	case a.current.Epoch > o.Epoch:
+		c.held() // it has ended, and the range has gone on
+	case a.phase != leading || a.current.Segment != o.Segment || a.current.Epoch != o.Epoch:
+		c.failed(base.Errorf(base.CodeNotLeader, opRoll, "segment %s is not led here", o.Segment))
+	case a.plane.closing.Load():
+		c.failed(base.Errorf(base.CodeShuttingDown, opRoll, "the broker is stopping"))
+	case a.lead == nil && !a.resume(now):
+		c.failed(base.Errorf(base.CodeCorruptData, opRoll, "the state of range %s cannot be read", a.ref))
+	default:
+		a.startRoll(o.Cause, now)
+		c.held()
+	}
 }
 
 // startRoll begins a planned roll: drain, freeze, ask. Appends wait from here until the successor is open.
