@@ -108,12 +108,13 @@ type Event struct {
 	Detail  string         // settings that changed, a node's state, a producer's name, why a seal was forced
 	Before  string         // TOPIC_ALTERED, NODE_STATE: what it was
 	After   string         // and is now
-	Holders []base.Replica // RANGE_TRIMMED, TOPIC_DELETED: who may hold what went; SEGMENT_SEALED: the successor's replicas, leader first
+	Holders []base.Replica // RANGE_TRIMMED, TOPIC_DELETED: who may hold what went
 
 	// The rest is of SEGMENT_SEALED.
 
-	Late   []base.NodeID // replicas that its leader waited for in vain
-	Lost   []base.NodeID // replicas that had gone
-	Forced bool          // an operator accepted that acked records may be gone
-	Lossy  bool          // they may be gone; see Segment.Lossy
+	Replicas []base.Replica // of the successor, leader first
+	Late     []base.NodeID  // replicas that its leader waited for in vain
+	Lost     []base.NodeID  // replicas that had gone
+	Forced   bool           // an operator accepted that acked records may be gone
+	Lossy    bool           // they may be gone; see Segment.Lossy
 }

@@ -60,10 +60,10 @@ func (a *applier) emitSealed(t *Topic, r *Range, cmd *RollSegment, sealed, next 
 	e := Event{
 		Type: EventSegmentSealed, Topic: t.ID, Name: t.Name, Range: r.ID, Segment: sealed.ID, Next: next.ID,
 		Cause: cmd.Cause, Offset: cmd.End, Bytes: sealed.Bytes, GapMs: cmd.GapMs, Node: next.Leader().Node,
-		Holders: next.Replicas, Late: cmd.Late, Lost: cmd.Lost, Lossy: cmd.Lossy,
+		Replicas: next.Replicas, Late: cmd.Late, Lost: cmd.Lost, Lossy: cmd.Lossy,
 	}
 	if sealed.Forced != nil {
-		e.Forced, e.Detail = true, sealed.Forced.Reason
+		e.Forced, e.Detail = true, "forced: "+sealed.Forced.Reason
 	}
 	a.emit(e)
 }

@@ -21,84 +21,222 @@ var copies = 1
 // when nothing is wrong with it.
 func Copies(factor int) int { return min(factor, copies) }
 
-// Placer chooses replica sets on one view. It remembers what it has placed, so that the many segments of one plan
-// spread out although the view does not change under it.
-type Placer struct {
-	view   topology.View
-	rand   Source
-	placed map[base.NodeID]int
-}
-
-// NewPlacer returns a placer on view.
-func NewPlacer(view topology.View, rand Source) *Placer {
-	return &Placer{view: view, rand: rand, placed: make(map[base.NodeID]int)}
-}
-
-// only is a placer that sees no other nodes than those of on, with the disks that on names. It shares what has been placed.
-func (p *Placer) only(on []base.Replica) *Placer {
-	narrow := *p
-	narrow.view.Nodes = nil
-	for _, n := range p.view.Nodes {
-		if slices.Contains(on, base.Replica{Node: n.ID, Disk: n.Disk}) {
-			narrow.view.Nodes = append(narrow.view.Nodes, n)
-		}
-	}
-	return &narrow
+// Want is what a segment's replica set must be.
+type Want struct {
+	Config base.TopicConfig
+	Least  int            // fewer replicas than that are no answer
+	Keep   []base.Replica // they stay if they are fit, in this order, so that the first one leads
+	Leads  []base.Replica // when not empty, one of these must lead
+	Late   []base.NodeID  // taken only where the set would be smaller than Least without them
+	Lost   []base.NodeID  // not taken at all
 }
 
 // Placement is a replica set, leader first, and why it is that.
 type Placement struct {
 	Replicas []base.Replica
+	Boots    []uint64 // of Replicas: the starts of their nodes
 	Explain  []string // one sentence a node: chosen or not, and why
 }
 
-// Place chooses the fit nodes of a segment, as many as the factor says and this version makes: each time the better of two random candidates by load, among
-// those that spread the copies over racks (or the label of c.SpreadBy) while such are left. Nodes that are short of
-// disk come in only when those with room are fewer than the factor. Fewer than the factor is a valid answer if it is at
-// least least; fewer than that is CodeNotEnoughNodes.
-func (p *Placer) Place(c base.TopicConfig, least int) (Placement, error) {
-	var result Placement
-	var roomy, crowded []topology.Node
-	for _, n := range p.view.Nodes {
-		switch why := n.Unfit(); {
-		case why != "":
-			result.Explain = append(result.Explain, fmt.Sprintf("%s: not considered, it is %s", n.ID, why))
-		case n.Crowded() != "":
-			crowded = append(crowded, n)
-		default:
-			roomy = append(roomy, n)
-		}
-	}
-	if fit := len(roomy) + len(crowded); fit < least {
-		return result, base.Errorf(base.CodeNotEnoughNodes, "place segment", "%d of %d nodes can take a segment, %d are needed", fit, len(p.view.Nodes), least)
-	}
-	var used []string
-	for len(result.Replicas) < Copies(c.ReplicationFactor) && len(roomy)+len(crowded) > 0 {
-		candidates := &roomy
-		if len(roomy) == 0 {
-			candidates = &crowded
-		}
-		pool, spread := spreadOver(*candidates, c.SpreadBy, used)
-		n, why := p.better(pool)
-		if short := n.Crowded(); short != "" {
-			why += ", for want of others: " + short
-		}
-		result.Replicas = append(result.Replicas, base.Replica{Node: n.ID, Disk: n.Disk})
-		result.Explain = append(result.Explain, fmt.Sprintf("%s: chosen, %s%s", n.ID, why, spread))
-		used = append(used, n.Label(c.SpreadBy))
-		p.placed[n.ID]++
-		*candidates = slices.DeleteFunc(*candidates, func(o topology.Node) bool { return o.ID == n.ID })
-	}
-	for _, n := range crowded {
-		result.Explain = append(result.Explain, fmt.Sprintf("%s: not considered, %s", n.ID, n.Crowded()))
-	}
-	return result, nil
+// Placer chooses replica sets on one view. It remembers what it has placed, so that the many segments of one plan
+// spread out although the view does not change under it.
+type Placer struct {
+	view     topology.View
+	nowMs    int64
+	rand     Source
+	leads    map[base.NodeID]int // what it has placed
+	replicas map[base.NodeID]int
 }
 
-// spreadOver keeps the candidates whose label is not used yet, or all of them when none is left.
-func spreadOver(candidates []topology.Node, label string, used []string) (pool []topology.Node, note string) {
+// NewPlacer returns a placer on view, as of nowMs.
+func NewPlacer(view topology.View, nowMs int64, rand Source) *Placer {
+	return &Placer{view: view, nowMs: nowMs, rand: rand, leads: make(map[base.NodeID]int), replicas: make(map[base.NodeID]int)}
+}
+
+// Place chooses a segment's replicas, as many as the factor says: first those that stay, then each time the better of
+// two random candidates by load, among those that spread the set over racks (or the label of the topic's SpreadBy)
+// while such are left. The leader is chosen by what nodes lead, followers by what they hold.
+//
+// Nodes that are short of disk come in only when those with room are fewer than the factor; those that are slow, start
+// again and again, or were late, only when the others are fewer than Least. Fewer than the factor is a valid answer if
+// it is at least Least; fewer than that is CodeNotEnoughNodes.
+func (p *Placer) Place(w Want) (Placement, error) {
+	c := p.choose(w)
+	size, least := Copies(w.Config.ReplicationFactor), Copies(w.Least)
+	if n := c.count(); n < w.Least {
+		return Placement{Explain: c.explain}, base.Errorf(base.CodeNotEnoughNodes, "place segment", "%d of %d nodes can take a segment, %d are needed", n, len(p.view.Nodes), w.Least)
+	}
+	if !c.lead(w) {
+		return Placement{Explain: c.explain}, base.Errorf(base.CodeNotEnoughNodes, "place segment", "none of the %d replicas that know what the range remembers can lead", len(w.Leads))
+	}
+	for len(c.set) < size {
+		pool := c.next(len(c.set) < least)
+		if len(pool) == 0 {
+			break
+		}
+		c.take(pool, p.holds, "holds")
+	}
+	return c.finish(), nil
+}
+
+// leading is what a node leads and will lead after this plan.
+func (p *Placer) leading(n *topology.Node) int { return n.Leading + p.leads[n.ID] }
+
+// holds is what a node holds and will hold after this plan.
+func (p *Placer) holds(n *topology.Node) int { return n.Segments + p.replicas[n.ID] }
+
+// rank says how gladly a node is taken: the lowest first.
+type rank int
+
+const (
+	stays   rank = iota // it is a replica already
+	roomy               // nothing speaks against it
+	crowded             // only to reach the factor
+	doubted             // only to reach the least
+	late                // the same, when even the doubtful do not suffice
+	ranks
+)
+
+// choice is one set in the making.
+type choice struct {
+	placer  *Placer
+	label   string // to spread over
+	ranked  [ranks][]*topology.Node
+	doubt   map[base.NodeID]string // why a node is not taken gladly
+	set     []*topology.Node
+	explain []string
+}
+
+// choose ranks the nodes.
+func (p *Placer) choose(w Want) *choice {
+	c := &choice{placer: p, label: w.Config.SpreadBy, doubt: make(map[base.NodeID]string)}
+	for i := range p.view.Nodes {
+		n := &p.view.Nodes[i]
+		why, doubt, short := n.Unfit(), n.Doubtful(p.nowMs), n.Crowded()
+		switch {
+		case why != "":
+			c.note(n, "not considered, it is %s", why)
+		case slices.Contains(w.Lost, n.ID):
+			c.note(n, "not considered, the leader has lost it")
+		case slices.Contains(w.Late, n.ID):
+			c.doubt[n.ID] = "late"
+			c.ranked[late] = append(c.ranked[late], n)
+		case w.mayStay(n):
+			c.ranked[stays] = append(c.ranked[stays], n)
+		case doubt != "":
+			c.doubt[n.ID] = doubt
+			c.ranked[doubted] = append(c.ranked[doubted], n)
+		case short != "":
+			c.doubt[n.ID] = short
+			c.ranked[crowded] = append(c.ranked[crowded], n)
+		default:
+			c.ranked[roomy] = append(c.ranked[roomy], n)
+		}
+	}
+	slices.SortFunc(c.ranked[stays], func(a, b *topology.Node) int { return w.kept(a) - w.kept(b) })
+	return c
+}
+
+// kept is the place of a node among those that stay, or -1.
+func (w *Want) kept(n *topology.Node) int {
+	return slices.Index(w.Keep, base.Replica{Node: n.ID, Disk: n.Disk})
+}
+
+// mayStay reports whether a replica stays. A slow one does only as the leader, which knows better who is late.
+func (w *Want) mayStay(n *topology.Node) bool {
+	i := w.kept(n)
+	return i == 0 && !n.Full || i > 0 && !n.Full && !n.Slow
+}
+
+func (c *choice) note(n *topology.Node, format string, args ...any) {
+	c.explain = append(c.explain, string(n.ID)+": "+fmt.Sprintf(format, args...))
+}
+
+// count is how many nodes could be taken.
+func (c *choice) count() int {
+	sum := 0
+	for _, nodes := range c.ranked {
+		sum += len(nodes)
+	}
+	return sum
+}
+
+// lead puts the leader and the others that stay into the set. It fails when nobody of w.Leads can be had.
+func (c *choice) lead(w Want) bool {
+	may := func(n *topology.Node) bool {
+		return len(w.Leads) == 0 || slices.Contains(w.Leads, base.Replica{Node: n.ID, Disk: n.Disk})
+	}
+	staying := c.ranked[stays][:min(len(c.ranked[stays]), Copies(w.Config.ReplicationFactor))]
+	c.ranked[stays] = nil
+	i := slices.IndexFunc(staying, may)
+	if i >= 0 {
+		c.keep(staying[i], "stays, and leads")
+		staying = slices.Delete(slices.Clone(staying), i, i+1)
+	} else {
+		pool := c.best(may)
+		if len(pool) == 0 {
+			return false
+		}
+		c.take(pool, c.placer.leading, "leads")
+	}
+	for _, n := range staying {
+		if len(c.set) < Copies(w.Config.ReplicationFactor) {
+			c.keep(n, "stays")
+		}
+	}
+	return true
+}
+
+func (c *choice) keep(n *topology.Node, how string) {
+	c.set = append(c.set, n)
+	c.note(n, "%s", how)
+}
+
+// best is the lowest rank with nodes that may be taken, and those of them.
+func (c *choice) best(may func(*topology.Node) bool) []*topology.Node {
+	for _, nodes := range c.ranked {
+		var pool []*topology.Node
+		for _, n := range nodes {
+			if may(n) {
+				pool = append(pool, n)
+			}
+		}
+		if len(pool) > 0 {
+			return pool
+		}
+	}
+	return nil
+}
+
+// next are the candidates for a follower's place. Where the set is large enough to open, the doubtful are none.
+func (c *choice) next(short bool) []*topology.Node {
+	for r, nodes := range c.ranked {
+		if len(nodes) > 0 && (short || rank(r) < doubted) {
+			return nodes
+		}
+	}
+	return nil
+}
+
+// take adds the better of two of the pool.
+func (c *choice) take(pool []*topology.Node, load func(*topology.Node) int, verb string) {
+	pool, spread := c.spread(pool)
+	n, why := c.placer.better(pool, load, verb)
+	if doubt := c.doubt[n.ID]; doubt != "" {
+		why += ", for want of others: " + doubt
+	}
+	c.set = append(c.set, n)
+	c.note(n, "chosen, %s%s", why, spread)
+	for r := range c.ranked {
+		c.ranked[r] = slices.DeleteFunc(c.ranked[r], func(o *topology.Node) bool { return o == n })
+	}
+}
+
+// spread keeps the candidates whose rack or label is not in the set yet, or all of them when none is left.
+func (c *choice) spread(candidates []*topology.Node) (pool []*topology.Node, note string) {
 	for _, n := range candidates {
-		if v := n.Label(label); v == "" || !slices.Contains(used, v) {
+		label := n.Label(c.label)
+		if label == "" || !slices.ContainsFunc(c.set, func(o *topology.Node) bool { return o.Label(c.label) == label }) {
 			pool = append(pool, n)
 		}
 	}
@@ -110,7 +248,7 @@ func spreadOver(candidates []topology.Node, label string, used []string) (pool [
 
 // better draws two candidates and takes the one with less load: nearly as even as the best of all, without every
 // coordinator choosing the same node at the same time.
-func (p *Placer) better(pool []topology.Node) (topology.Node, string) {
+func (p *Placer) better(pool []*topology.Node, load func(*topology.Node) int, verb string) (*topology.Node, string) {
 	if len(pool) == 1 {
 		return pool[0], "the only candidate"
 	}
@@ -120,11 +258,63 @@ func (p *Placer) better(pool []topology.Node) (topology.Node, string) {
 		j++
 	}
 	a, b := pool[i], pool[j]
-	if p.load(b) < p.load(a) {
+	if load(b) < load(a) || load(b) == load(a) && b.BytesInSec < a.BytesInSec {
 		a, b = b, a
 	}
-	return a, fmt.Sprintf("load %d against %d of %s", p.load(a), p.load(b), b.ID)
+	return a, fmt.Sprintf("%s %d against %d of %s", verb, load(a), load(b), b.ID)
 }
 
-// load counts what a node leads and will lead after this plan.
-func (p *Placer) load(n topology.Node) int { return n.Leading + p.placed[n.ID] }
+// finish counts the set as placed and says why the others are not in it.
+func (c *choice) finish() Placement {
+	result := Placement{}
+	for i, n := range c.set {
+		result.Replicas = append(result.Replicas, base.Replica{Node: n.ID, Disk: n.Disk})
+		result.Boots = append(result.Boots, n.Boot)
+		c.placer.replicas[n.ID]++
+		if i == 0 {
+			c.placer.leads[n.ID]++
+		}
+	}
+	for _, nodes := range c.ranked {
+		for _, n := range nodes {
+			if doubt := c.doubt[n.ID]; doubt != "" {
+				c.note(n, "not needed: %s", doubt)
+			} else {
+				c.note(n, "not needed")
+			}
+		}
+	}
+	result.Explain = c.explain
+	return result
+}
+
+// led are the replicas with the best leader of them first: the better of two that are fit, the doubtful only when there
+// are no others. Without anybody who can lead it is nobody. Of the others those stay whose nodes do not start again and
+// again.
+func (p *Placer) led(replicas []base.Replica) []base.Replica {
+	var fit, doubtful []*topology.Node
+	for i := range p.view.Nodes {
+		n := &p.view.Nodes[i]
+		switch {
+		case n.Unfit() != "" || n.Full || !slices.Contains(replicas, base.Replica{Node: n.ID, Disk: n.Disk}):
+		case n.Doubtful(p.nowMs) != "":
+			doubtful = append(doubtful, n)
+		default:
+			fit = append(fit, n)
+		}
+	}
+	if len(fit) == 0 {
+		fit = doubtful
+	}
+	if len(fit) == 0 {
+		return nil
+	}
+	leader, _ := p.better(fit, p.leading, "leads")
+	list := []base.Replica{{Node: leader.ID, Disk: leader.Disk}}
+	for _, r := range replicas {
+		if n, ok := p.view.Node(r.Node); ok && r.Node != leader.ID && !n.Shaky(p.nowMs) {
+			list = append(list, r)
+		}
+	}
+	return list
+}

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
@@ -17,7 +18,7 @@ type RollRequest struct {
 	Segment      base.SegmentID
 	Epoch        base.Epoch
 	End          int64
-	Cause        base.Cause
+	Cause        base.Cause    // REPLICA_FAILURE and RECOVERY keep the leader and whoever is well; the others bring a fresh set
 	Late         []base.NodeID // replicas that it waited for in vain, itself perhaps among them
 	Lost         []base.NodeID // followers that will never ack again: gone, restarted, or fenced
 	Bytes        int64
@@ -70,7 +71,7 @@ type Waiting struct {
 // state machine answers it with what was committed, which is what whoever asked needs to know.
 func Make(in Input) Plan {
 	var p Plan
-	placer := NewPlacer(in.View, in.Rand)
+	placer := NewPlacer(in.View, in.NowMs, in.Rand)
 	for i := range in.Rolls {
 		p.roll(in, placer, &in.Rolls[i])
 	}
@@ -86,14 +87,19 @@ func Make(in Input) Plan {
 }
 
 func (p *Plan) roll(in Input, placer *Placer, req *RollRequest) {
+	t, seg := in.find(req.Ref, req.Segment)
+	if t == nil {
+		p.wait(req.Ref, req.Segment, base.Errorf(base.CodeTopicNotFound, "roll segment", "topic %s not found", req.Ref.Topic))
+		return
+	}
 	cmd := meta.RollSegment{
 		Topic: req.Ref.Topic, Range: req.Ref.Range, Segment: req.Segment, Epoch: req.Epoch, End: req.End, Cause: req.Cause,
-		Bytes: req.Bytes, LastAppendMs: req.LastAppendMs, Opened: true,
+		Bytes: req.Bytes, LastAppendMs: req.LastAppendMs, Opened: true, Late: req.Late, Lost: req.Lost,
 	}
 	if req.FrozenMs > 0 {
 		cmd.GapMs = max(0, in.NowMs-req.FrozenMs)
 	}
-	p.open(in, placer, cmd)
+	p.open(placer, cmd, in.successor(placer, t, seg, req))
 }
 
 func (p *Plan) recovery(in Input, placer *Placer, rec *Recovery) {
@@ -109,35 +115,26 @@ func (p *Plan) recovery(in Input, placer *Placer, rec *Recovery) {
 	}
 	cmd := meta.RollSegment{
 		Topic: rec.Ref.Topic, Range: rec.Ref.Range, Segment: rec.Segment, Epoch: rec.Epoch, End: verdict.End, Cause: rec.Cause,
-		Bytes: verdict.Bytes, LastAppendMs: verdict.LastAppendMs, Opened: verdict.Opened,
+		Bytes: verdict.Bytes, LastAppendMs: verdict.LastAppendMs, Opened: verdict.Opened, Lossy: verdict.Lossy,
+	}
+	// What the range remembers is in what is kept of it. Before the segment there may be nothing, if that was trimmed.
+	if r := t.Range(rec.Ref.Range); len(r.Segments) == 1 && slices.ContainsFunc(rec.Answers, func(a meta.FenceAnswer) bool { return a.Kind == meta.Extent && !a.Unlisted }) {
+		cmd.Opened = true
 	}
 	if rec.SinceMs > 0 {
 		cmd.GapMs = max(0, in.NowMs-rec.SinceMs)
 	}
-	p.openOn(in, placer, cmd, rec.On)
+	p.open(placer, cmd, in.heir(placer, t, seg, rec, verdict.End))
 }
 
 // open gives a roll the replica set of its successor.
-func (p *Plan) open(in Input, placer *Placer, cmd meta.RollSegment) { p.openOn(in, placer, cmd, nil) }
-
-// openOn gives a roll the replica set of its successor, on the replicas of on if there are any. A set may be smaller
-// than the factor, never below min_replicas or, where that is less, what this version makes.
-func (p *Plan) openOn(in Input, placer *Placer, cmd meta.RollSegment, on []base.Replica) {
-	ref := base.RangeRef{Topic: cmd.Topic, Range: cmd.Range}
-	t := in.Topic(cmd.Topic)
-	if t == nil {
-		p.wait(ref, cmd.Segment, base.Errorf(base.CodeTopicNotFound, "roll segment", "topic %s not found", cmd.Topic))
-		return
-	}
-	if len(on) > 0 {
-		placer = placer.only(on)
-	}
-	placement, err := placer.Place(t.Config, Copies(t.Config.MinReplicasOrDefault()))
+func (p *Plan) open(placer *Placer, cmd meta.RollSegment, w Want) {
+	placement, err := placer.Place(w)
 	if err != nil {
-		p.wait(ref, cmd.Segment, base.Wrap(base.CodeNotEnoughNodes, "roll segment", err))
+		p.wait(base.RangeRef{Topic: cmd.Topic, Range: cmd.Range}, cmd.Segment, base.Wrap(base.CodeNotEnoughNodes, "roll segment", err))
 		return
 	}
-	cmd.Replicas = placement.Replicas
+	cmd.Replicas, cmd.Boots = placement.Replicas, placement.Boots
 	p.Rolls = append(p.Rolls, cmd)
 }
 

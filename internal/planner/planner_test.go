@@ -20,7 +20,7 @@ func disk(n base.NodeID) base.DiskID { return base.DiskID{n[len(n)-1]} }
 func replica(n base.NodeID) base.Replica { return base.Replica{Node: n, Disk: disk(n)} }
 
 func node(id base.NodeID, rack string, leading int) topology.Node {
-	return topology.Node{ID: id, Disk: disk(id), Rack: rack, Leading: leading, Liveness: topology.Alive, Admitted: true}
+	return topology.Node{ID: id, Disk: disk(id), Rack: rack, Leading: leading, Liveness: topology.Alive, Admitted: true, Boot: 1}
 }
 
 func view(nodes ...topology.Node) topology.View { return topology.View{Version: 1, Nodes: nodes} }
@@ -38,13 +38,13 @@ func TestThisVersionMakesOneCopy(t *testing.T) {
 	v := view(node("n1", "a", 0), node("n2", "b", 0), node("n3", "c", 0))
 	leads := map[base.NodeID]int{}
 	for seed := range uint64(60) {
-		p, err := NewPlacer(v, seeded(seed)).Place(base.TopicConfig{ReplicationFactor: 3}, 3)
+		p, err := NewPlacer(v, 0, seeded(seed)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 3}, Least: 3})
 		require.NoError(t, err)
 		require.Len(t, p.Replicas, Copies(3))
 		leads[p.Replicas[0].Node]++
 	}
 	require.Len(t, leads, 3, "and spreads them")
-	_, err := NewPlacer(v, seeded(1)).Place(base.TopicConfig{ReplicationFactor: 4}, 4)
+	_, err := NewPlacer(v, 0, seeded(1)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 4}, Least: 4})
 	require.ErrorIs(t, err, base.CodeNotEnoughNodes, "a topic that could never have its copies is refused all the same")
 }
 
@@ -52,7 +52,7 @@ func TestPlaceSpreadsOverRacks(t *testing.T) {
 	replicated(t)
 	v := view(node("n1", "a", 0), node("n2", "a", 0), node("n3", "b", 0), node("n4", "c", 90))
 	for seed := range uint64(50) {
-		p, err := NewPlacer(v, seeded(seed)).Place(base.TopicConfig{ReplicationFactor: 3}, 2)
+		p, err := NewPlacer(v, 0, seeded(seed)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 3}, Least: 2})
 		require.NoError(t, err)
 		racks := map[string]bool{}
 		for _, r := range p.Replicas {
@@ -66,7 +66,7 @@ func TestPlaceSpreadsOverRacks(t *testing.T) {
 
 func TestPlaceFallsBackToAUsedRack(t *testing.T) {
 	replicated(t)
-	p, err := NewPlacer(view(node("n1", "a", 0), node("n2", "a", 0)), seeded(1)).Place(base.TopicConfig{ReplicationFactor: 2}, 2)
+	p, err := NewPlacer(view(node("n1", "a", 0), node("n2", "a", 0)), 0, seeded(1)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 2}, Least: 2})
 	require.NoError(t, err)
 	require.Len(t, p.Replicas, 2)
 	require.Contains(t, strings.Join(p.Explain, "; "), "although its rack or label is used already")
@@ -76,20 +76,20 @@ func TestPlaceMayBeSmallerThanTheFactorNeverThanTheLeast(t *testing.T) {
 	down := node("n2", "", 0)
 	down.Liveness = topology.Dead
 	v := view(node("n1", "", 0), down)
-	p, err := NewPlacer(v, seeded(1)).Place(base.TopicConfig{ReplicationFactor: 3}, 1)
+	p, err := NewPlacer(v, 0, seeded(1)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 3}, Least: 1})
 	require.NoError(t, err)
 	require.Equal(t, []base.Replica{replica("n1")}, p.Replicas)
 	require.Contains(t, p.Explain, "n2: not considered, it is dead")
-	_, err = NewPlacer(v, seeded(1)).Place(base.TopicConfig{ReplicationFactor: 3}, 2)
+	_, err = NewPlacer(v, 0, seeded(1)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 3}, Least: 2})
 	require.ErrorIs(t, err, base.CodeNotEnoughNodes)
 }
 
 func TestPlaceIsEvenWithinOnePlan(t *testing.T) {
 	v := view(node("n1", "", 0), node("n2", "", 0), node("n3", "", 0), node("n4", "", 0))
-	placer := NewPlacer(v, seeded(7))
+	placer := NewPlacer(v, 0, seeded(7))
 	count := map[base.NodeID]int{}
 	for range 400 {
-		p, err := placer.Place(base.TopicConfig{ReplicationFactor: 1}, 1)
+		p, err := placer.Place(Want{Config: base.TopicConfig{ReplicationFactor: 1}, Least: 1})
 		require.NoError(t, err)
 		count[p.Replicas[0].Node]++
 	}
@@ -108,8 +108,8 @@ func TestPlaceIsAFunctionOfItsSeed(t *testing.T) {
 		}
 		c := base.TopicConfig{ReplicationFactor: rapid.IntRange(1, 5).Draw(t, "factor")}
 		seed := rapid.Uint64().Draw(t, "seed")
-		a, errA := NewPlacer(v, seeded(seed)).Place(c, 1)
-		b, errB := NewPlacer(v, seeded(seed)).Place(c, 1)
+		a, errA := NewPlacer(v, 0, seeded(seed)).Place(Want{Config: c, Least: 1})
+		b, errB := NewPlacer(v, 0, seeded(seed)).Place(Want{Config: c, Least: 1})
 		require.Equal(t, a, b)
 		require.Equal(t, errA == nil, errB == nil)
 		taken := map[base.NodeID]bool{}
@@ -320,7 +320,7 @@ func TestMake(t *testing.T) {
 	require.Equal(t, []base.Replica{replica("n1")}, p.Rolls[0].Replicas)
 	require.Equal(t, meta.RollSegment{
 		Topic: topic.ID, Range: 1, Segment: 99, Epoch: 99, End: 25, Cause: base.CauseRecovery, Replicas: []base.Replica{replica("n1")},
-		Bytes: 7, LastAppendMs: 9, GapMs: 1000, Opened: true,
+		Bytes: 7, LastAppendMs: 9, GapMs: 1000, Opened: true, Boots: []uint64{1},
 	}, p.Rolls[2])
 	require.Len(t, p.Trims, 1)
 	require.Len(t, p.Waiting, 1)

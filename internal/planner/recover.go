@@ -15,7 +15,7 @@ type Verdict struct {
 	End          int64
 	Bytes        int64 // of the copy that decided
 	LastAppendMs int64
-	Opened       bool // the copy that decided had been opened: it knows what the range remembered at the segment's base
+	Opened       bool // all copies had been opened: they know what the range remembered at the segment's base
 	Lossy        bool // a maximum on a topic that acks before fsync: recorded as possible loss
 	Why          string
 }
@@ -31,36 +31,50 @@ func DecideEnd(seg *meta.Segment, config base.TopicConfig, answers []meta.FenceA
 	var unbroken, restarted []meta.FenceAnswer
 	var silent, unusable int
 	for _, r := range seg.Replicas {
-		i := slices.IndexFunc(answers, func(a meta.FenceAnswer) bool { return a.Replica == r && a.Segment == seg.ID && a.Err == "" })
-		switch {
-		case i < 0:
-			// A node that the view does not know may come any moment: only a committed "out" counts it off.
-			if n, ok := view.Node(r.Node); !ok || n.Standing != topology.Out {
-				silent++
-			}
-		case answers[i].Kind != meta.Extent || answers[i].End < seg.Base:
+		switch a := answerOf(seg, r, answers); {
+		case a == nil && !gone(r, view):
+			silent++
+		case a == nil:
+		case a.Kind != meta.Extent || a.End < seg.Base:
 			unusable++
-		case answers[i].Unbroken:
-			unbroken = append(unbroken, answers[i])
+		case a.Unbroken:
+			unbroken = append(unbroken, *a)
 		default:
-			restarted = append(restarted, answers[i])
+			restarted = append(restarted, *a)
 		}
 	}
+	opened := !slices.ContainsFunc(slices.Concat(unbroken, restarted), func(a meta.FenceAnswer) bool { return a.Unlisted })
 	byEnd := func(a, b meta.FenceAnswer) int { return int(min(max(a.End-b.End, -1), 1)) }
 	if len(unbroken) > 0 {
 		a := slices.MinFunc(unbroken, byEnd)
-		return decided(a, fmt.Sprintf("the shortest of %d unbroken copies ends at %d", len(unbroken), a.End))
+		return decided(a, opened, fmt.Sprintf("the shortest of %d unbroken copies ends at %d", len(unbroken), a.End))
 	}
 	lone := len(seg.Replicas) == 1 || silent+unusable == 0
 	if len(restarted) > 1 || len(restarted) == 1 && lone {
 		a := slices.MaxFunc(restarted, byEnd)
-		v := decided(a, fmt.Sprintf("the longest of %d restarted copies ends at %d", len(restarted), a.End))
+		v := decided(a, opened, fmt.Sprintf("the longest of %d restarted copies ends at %d", len(restarted), a.End))
 		v.Lossy = config.Durability == base.DurabilityReplicated
 		return v
 	}
 	return Verdict{Why: fmt.Sprintf("%d restarted copies, %d damaged or on another disk, %d without an answer: no end is certain", len(restarted), unusable, silent)}
 }
 
-func decided(a meta.FenceAnswer, why string) Verdict {
-	return Verdict{Decided: true, End: a.End, Bytes: a.Bytes, LastAppendMs: a.LastAppendMs, Opened: !a.Unlisted, Why: why}
+// answerOf is the replica's answer, or nil when there is none.
+func answerOf(seg *meta.Segment, r base.Replica, answers []meta.FenceAnswer) *meta.FenceAnswer {
+	i := slices.IndexFunc(answers, func(a meta.FenceAnswer) bool { return a.Replica == r && a.Segment == seg.ID && a.Err == "" })
+	if i < 0 {
+		return nil
+	}
+	return &answers[i]
+}
+
+// gone reports whether a replica is off for good, as committed: its node is out, or was given another disk. One that the
+// view does not know may come any moment.
+func gone(r base.Replica, view topology.View) bool {
+	n, ok := view.Node(r.Node)
+	return ok && (n.Standing == topology.Out || n.Admitted && n.Disk != r.Disk)
+}
+
+func decided(a meta.FenceAnswer, opened bool, why string) Verdict {
+	return Verdict{Decided: true, End: a.End, Bytes: a.Bytes, LastAppendMs: a.LastAppendMs, Opened: opened, Why: why}
 }

@@ -42,10 +42,10 @@ func CreateTopic(req TopicRequest, view topology.View, rand Source, nowMs int64)
 		least = config.MinReplicasOrDefault()
 	}
 	cmd := meta.CreateTopic{ID: req.ID, Name: req.Name, Config: config, Spans: spans, Internal: req.Internal}
-	placer := NewPlacer(view, rand)
+	placer := NewPlacer(view, nowMs, rand)
 	var explain []string
 	for i := range spans {
-		placement, err := placer.Place(config, least)
+		placement, err := placer.Place(Want{Config: config, Least: least})
 		for _, line := range placement.Explain {
 			explain = append(explain, fmt.Sprintf("%s %s", base.RangeID(i+1), line))
 		}
@@ -53,6 +53,7 @@ func CreateTopic(req TopicRequest, view topology.View, rand Source, nowMs int64)
 			return meta.Command{}, explain, notEnough(config, least, view)
 		}
 		cmd.Replicas = append(cmd.Replicas, placement.Replicas)
+		cmd.Boots = append(cmd.Boots, placement.Boots)
 	}
 	return meta.Command{RequestID: req.RequestID, TimeMs: nowMs, CreateTopic: &cmd}, explain, nil
 }

@@ -14,6 +14,7 @@ type Event struct {
 	Moved    *Moved
 	Standing *StandingChange
 	Usage    *Usage
+	Judged   *Judged
 }
 
 // Seen is a node's own description, as it spreads it at each start. It is alive by that.
@@ -64,13 +65,22 @@ type StandingChange struct {
 type Usage struct {
 	ID         base.NodeID
 	Boot       uint64
-	Slow, Full bool
+	Full       bool
 	DiskFree   int64
 	DiskTotal  int64
 	Segments   int
 	Leading    int
 	BytesInSec int64
 	Leaving    bool // it is stopping gracefully: this word of it comes sooner than the one that spreads
+}
+
+// Judged is what this node makes of all that it has heard of another one's start.
+type Judged struct {
+	ID        base.NodeID
+	Boot      uint64
+	Slow      bool
+	Restarts  int
+	SettledMs int64
 }
 
 // Reduce folds one event into a view. What is older than what the view knows (a lower start of a node, or a weaker
@@ -91,6 +101,8 @@ func Reduce(v View, e Event) View {
 		})
 	case e.Usage != nil:
 		return v.change(e.Usage.ID, func(n *Node) bool { return n.use(e.Usage) })
+	case e.Judged != nil:
+		return v.change(e.Judged.ID, func(n *Node) bool { return n.judge(e.Judged) })
 	}
 	return v
 }
@@ -119,7 +131,7 @@ func (v View) insert(i int, n Node) View {
 func (v View) Equal(o View) bool {
 	return slices.EqualFunc(v.Nodes, o.Nodes, func(a, b Node) bool {
 		return a.same(&b) && a.ID == b.ID && a.Boot == b.Boot && a.Rename == b.Rename && a.Liveness == b.Liveness &&
-			a.Standing == b.Standing && a.Slow == b.Slow && a.Full == b.Full && a.DiskFree == b.DiskFree &&
+			a.Standing == b.Standing && a.Slow == b.Slow && a.Restarts == b.Restarts && a.SettledMs == b.SettledMs && a.Full == b.Full && a.DiskFree == b.DiskFree &&
 			a.DiskTotal == b.DiskTotal && a.Segments == b.Segments && a.Leading == b.Leading && a.BytesInSec == b.BytesInSec
 	})
 }
@@ -147,7 +159,8 @@ func (v View) seen(s *Seen) View {
 			if s.Rename == n.Rename {
 				next.Liveness = n.Liveness
 			}
-			next.Slow, next.Full, next.DiskFree, next.DiskTotal = n.Slow, n.Full, n.DiskFree, n.DiskTotal
+			next.Slow, next.Restarts, next.SettledMs = n.Slow, n.Restarts, n.SettledMs
+			next.Full, next.DiskFree, next.DiskTotal = n.Full, n.DiskFree, n.DiskTotal
 			next.Segments, next.Leading, next.BytesInSec = n.Segments, n.Leading, n.BytesInSec
 			next.Leaving = next.Leaving || n.Leaving // that is final for a start
 		}
@@ -197,12 +210,20 @@ func (n *Node) use(u *Usage) bool {
 		return false
 	}
 	before := *n
-	n.Slow, n.Full, n.DiskFree, n.DiskTotal = u.Slow, u.Full, u.DiskFree, u.DiskTotal
+	n.Full, n.DiskFree, n.DiskTotal = u.Full, u.DiskFree, u.DiskTotal
 	n.Segments, n.Leading, n.BytesInSec = u.Segments, u.Leading, u.BytesInSec
 	n.Leaving = n.Leaving || u.Leaving
-	return n.Slow != before.Slow || n.Full != before.Full || n.DiskFree != before.DiskFree || n.DiskTotal != before.DiskTotal ||
+	return n.Full != before.Full || n.DiskFree != before.DiskFree || n.DiskTotal != before.DiskTotal ||
 		n.Segments != before.Segments || n.Leading != before.Leading || n.BytesInSec != before.BytesInSec ||
 		n.Leaving != before.Leaving
+}
+
+func (n *Node) judge(j *Judged) bool {
+	if j.Boot != n.Boot || j.Slow == n.Slow && j.Restarts == n.Restarts && j.SettledMs == n.SettledMs {
+		return false
+	}
+	n.Slow, n.Restarts, n.SettledMs = j.Slow, j.Restarts, j.SettledMs
+	return true
 }
 
 // change applies f to a copy of the node; the view is a new one only if f says that something changed.

@@ -25,6 +25,18 @@ func fold(events ...Event) View {
 	return v
 }
 
+func TestJudgedIsOfOneStart(t *testing.T) {
+	judged := Event{Judged: &Judged{ID: "n1", Boot: 1, Slow: true, Restarts: 1, SettledMs: 500}}
+	n, _ := fold(seen("n1", 1), judged, Event{Seen: &Seen{ID: "n1", Boot: 1, Admitted: true, Rack: "b"}}).Node("n1")
+	require.Empty(t, n.Unfit(), "it may be needed")
+	require.Equal(t, "slow", n.Doubtful(0))
+	n, _ = fold(seen("n1", 2), judged).Node("n1")
+	require.Empty(t, n.Doubtful(0), "said of another start")
+	n, _ = fold(seen("n1", 1), judged, Event{Judged: &Judged{ID: "n1", Boot: 1, Restarts: 2, SettledMs: 500}}).Node("n1")
+	require.Equal(t, "started again a moment ago", n.Doubtful(499))
+	require.Empty(t, n.Doubtful(500))
+}
+
 func TestReduce(t *testing.T) {
 	for name, c := range map[string]struct {
 		events []Event
@@ -44,7 +56,7 @@ func TestReduce(t *testing.T) {
 		"draining survives a restart":    {[]Event{seen("n1", 1), {Standing: &StandingChange{ID: "n1", Standing: Draining}}, seen("n1", 2)}, Node{Boot: 2, Liveness: Alive, Standing: Draining}, "draining"},
 		"crowded is not unfit":           {[]Event{seen("n1", 1), {Usage: &Usage{ID: "n1", Boot: 1, DiskFree: 5, DiskTotal: 100}}}, Node{Boot: 1, Liveness: Alive}, ""},
 		"usage of an older start":        {[]Event{seen("n1", 2), {Usage: &Usage{ID: "n1", Boot: 1, Full: true}}}, Node{Boot: 2, Liveness: Alive}, ""},
-		"usage stands when seen again":   {[]Event{seen("n1", 1), {Usage: &Usage{ID: "n1", Boot: 1, Slow: true}}, {Seen: &Seen{ID: "n1", Boot: 1, Admitted: true, Rack: "b"}}}, Node{Boot: 1, Liveness: Alive}, "slow"},
+		"usage stands when seen again":   {[]Event{seen("n1", 1), {Usage: &Usage{ID: "n1", Boot: 1, Leaving: true}}, {Seen: &Seen{ID: "n1", Boot: 1, Admitted: true, Rack: "b"}}}, Node{Boot: 1, Liveness: Alive}, "leaving"},
 		"leaving":                        {[]Event{seen("n1", 1), {Seen: &Seen{ID: "n1", Boot: 1, Admitted: true, Leaving: true}}}, Node{Boot: 1, Liveness: Alive}, "leaving"},
 		"leaving, by its report":         {[]Event{seen("n1", 1), {Usage: &Usage{ID: "n1", Boot: 1, Leaving: true}}, seen("n1", 1), {Usage: &Usage{ID: "n1", Boot: 1}}}, Node{Boot: 1, Liveness: Alive}, "leaving"},
 		"left, and started again":        {[]Event{{Seen: &Seen{ID: "n1", Boot: 1, Admitted: true, Leaving: true}}, seen("n1", 2)}, Node{Boot: 2, Liveness: Alive}, ""},

@@ -77,10 +77,12 @@ type Node struct {
 	Version    string            // of its binary
 	Liveness   Liveness
 	Standing   Standing
-	Admitted   bool // the root has accepted this start
-	Leaving    bool // it is stopping gracefully, and says so
-	Slow       bool // named by leaders as late, for a while
-	Full       bool // refuses produce requests to keep its reserve
+	Admitted   bool  // the root has accepted this start
+	Leaving    bool  // it is stopping gracefully, and says so
+	Slow       bool  // named by leaders as late, for a while
+	Restarts   int   // how often it had started in the ten minutes before this start
+	SettledMs  int64 // when it has been up for long enough that segments roll for its sake; 0: it always has
+	Full       bool  // refuses produce requests to keep its reserve
 	DiskFree   int64
 	DiskTotal  int64
 	Segments   int // it holds
@@ -102,11 +104,24 @@ func (n *Node) Unfit() string {
 		return n.Standing.String()
 	case !n.Admitted:
 		return "not admitted"
-	case n.Slow:
-		return "slow"
 	}
 	return ""
 }
+
+// Doubtful says why a node that is fit should take a new segment only where it would be too small otherwise: leaders
+// find the node late, or it starts again and again.
+func (n *Node) Doubtful(nowMs int64) string {
+	switch {
+	case n.Slow:
+		return "slow"
+	case n.Shaky(nowMs):
+		return "started again a moment ago"
+	}
+	return ""
+}
+
+// Shaky reports whether the node has started again and not been up for long enough since.
+func (n *Node) Shaky(nowMs int64) bool { return n.Restarts > 0 && nowMs < n.SettledMs }
 
 // Crowded says how short of disk the node is: it takes new segments only where those with room do not suffice.
 func (n *Node) Crowded() string {

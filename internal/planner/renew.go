@@ -1,0 +1,123 @@
+package planner
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/topology"
+)
+
+// Renewal is an active segment that should roll although nobody is held up by it: it has fewer replicas than it should
+// and better can be had, or one of its replicas is on a node that is being drained. Its leader is asked for a planned
+// roll with this cause.
+type Renewal struct {
+	Ref     base.RangeRef
+	Segment base.SegmentID
+	Epoch   base.Epoch
+	Leader  base.Replica
+	Cause   base.Cause // RECOVERY or DRAIN
+	Have    int        // replicas that are well
+	Want    int
+	DueMs   int64 // not before
+	Why     string
+}
+
+// Renewals lists the renewals of a topic's active segments. Those whose leader is gone are not among them, for they are
+// recovered. Renewals that nodes are not settled enough for are listed with the time at which they will be.
+func Renewals(t *meta.Topic, view topology.View, nowMs int64) []Renewal {
+	var list []Renewal
+	for _, r := range t.Ranges {
+		if seg := r.Active(); seg != nil {
+			if n, ok := renewal(t, seg, view, nowMs); ok {
+				n.Ref = base.RangeRef{Topic: t.ID, Range: r.ID}
+				list = append(list, n)
+			}
+		}
+	}
+	return list
+}
+
+func renewal(t *meta.Topic, seg *meta.Segment, view topology.View, nowMs int64) (Renewal, bool) {
+	n := Renewal{Segment: seg.ID, Epoch: seg.Epoch, Leader: seg.Leader(), Want: Copies(t.Config.ReplicationFactor), DueMs: nowMs}
+	draining := base.NodeID("")
+	for i, r := range seg.Replicas {
+		health := healthOf(seg, r, view)
+		if i == 0 && health == lost {
+			return Renewal{}, false
+		}
+		if health != lost {
+			n.Have++
+		}
+		if health == leavingForGood && draining == "" {
+			draining = r.Node
+		}
+	}
+	others := candidates(seg, view)
+	switch {
+	case !Replaceable(t.Config, nil, view): // the roll would wait, and writers with it
+		return Renewal{}, false
+	case draining != "":
+		n.Cause, n.Why = base.CauseDrain, fmt.Sprintf("%s is being drained", draining)
+		return n, true
+	case n.Have >= n.Want || len(others) == 0:
+		return Renewal{}, false
+	}
+	n.Cause, n.DueMs = base.CauseRecovery, max(nowMs, others[0].SettledMs)
+	n.Why = fmt.Sprintf("%d of %d replicas are well, and %s can be one", n.Have, n.Want, others[0].ID)
+	return n, true
+}
+
+// health is how a replica of an active segment stands.
+type health int
+
+const (
+	well           health = iota
+	leavingForGood        // its node is being drained
+	lost                  // its node is gone, or has started again since
+)
+
+func healthOf(seg *meta.Segment, r base.Replica, view topology.View) health {
+	n, ok := view.Node(r.Node)
+	boot := seg.BootOf(r)
+	switch {
+	case !ok:
+		return well // nobody has said otherwise yet
+	case n.Liveness >= topology.Dead, n.Standing == topology.Out, n.Disk != r.Disk, boot != 0 && n.Boot > boot:
+		return lost
+	case n.Standing == topology.Draining:
+		return leavingForGood
+	}
+	return well
+}
+
+// candidates are the nodes that the segment's successor could have beside the replicas that are well, those first that
+// are settled soonest.
+func candidates(seg *meta.Segment, view topology.View) []*topology.Node {
+	var list []*topology.Node
+	for i := range view.Nodes {
+		n := &view.Nodes[i]
+		r := base.Replica{Node: n.ID, Disk: n.Disk}
+		taken := slices.Contains(seg.Replicas, r) && healthOf(seg, r, view) != lost
+		if !taken && n.Unfit() == "" && !n.Slow && !n.Full {
+			list = append(list, n)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *topology.Node) int { return cmp.Compare(a.SettledMs, b.SettledMs) })
+	return list
+}
+
+// Replaceable reports whether a segment of a topic could go on without some nodes: whether a set of min_replicas can be
+// had among the others. Where it cannot, waiting for a late replica is better than a roll.
+func Replaceable(config base.TopicConfig, without []base.NodeID, view topology.View) bool {
+	fit := 0
+	for i := range view.Nodes {
+		n := &view.Nodes[i]
+		if n.Unfit() == "" && !n.Slow && !n.Full && !slices.Contains(without, n.ID) {
+			fit++
+		}
+	}
+	return fit >= Copies(config.MinReplicasOrDefault())
+}

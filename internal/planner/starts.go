@@ -1,0 +1,65 @@
+package planner
+
+import (
+	"slices"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/topology"
+)
+
+const (
+	settleMs   = 10_000      // how long a node is up before segments roll for its sake
+	startsMs   = 10 * 60_000 // each start within that time before the last one doubles it
+	mostStarts = 6           // beyond which it does not grow: ten minutes and a little
+)
+
+// Starts remembers when nodes started, as far as this process has seen it, and so which of them start again and again.
+// The zero value is ready; it is not safe for concurrent use.
+type Starts struct {
+	nodes map[base.NodeID]*starts
+}
+
+type starts struct {
+	boot   uint64
+	before []int64 // starts in the ten minutes before this one, oldest first
+	upMs   int64   // since when this one is up
+}
+
+// Saw notes the nodes of a view that are alive, and forgets those that are in it no more.
+func (s *Starts) Saw(view topology.View, nowMs int64) {
+	next := make(map[base.NodeID]*starts, len(view.Nodes))
+	for i := range view.Nodes {
+		n := &view.Nodes[i]
+		known := s.nodes[n.ID]
+		switch {
+		case n.Liveness != topology.Alive:
+		case known == nil:
+			known = &starts{boot: n.Boot, upMs: nowMs}
+		case n.Boot > known.boot:
+			known = known.again(n.Boot, nowMs)
+		}
+		if known != nil {
+			next[n.ID] = known
+		}
+	}
+	s.nodes = next
+}
+
+// again is the node after it has started again, once or more often since it was looked at.
+func (s *starts) again(boot uint64, nowMs int64) *starts {
+	before := append(slices.Clone(s.before), s.upMs)
+	for range min(boot-s.boot-1, mostStarts) {
+		before = append(before, nowMs)
+	}
+	before = slices.DeleteFunc(before, func(ms int64) bool { return nowMs-ms > startsMs })
+	return &starts{boot: boot, before: before[max(0, len(before)-mostStarts):], upMs: nowMs}
+}
+
+// Of says how often a node had started in the ten minutes before its last start, and when it is settled after that.
+func (s *Starts) Of(id base.NodeID) (restarts int, settledMs int64) {
+	n := s.nodes[id]
+	if n == nil {
+		return 0, 0
+	}
+	return len(n.before), n.upMs + settleMs<<len(n.before)
+}

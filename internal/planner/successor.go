@@ -1,0 +1,86 @@
+package planner
+
+import (
+	"slices"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+)
+
+// lostPatience is how long a follower that its leader has lost stays out of the successor even if that is not opened
+// for want of it. A link that is cut for a moment heals in that time, and one that stays cut costs a roll each time.
+const lostPatience = time.Second
+
+// successor is the set for a roll that the segment's leader asks for. When replicas fail the others stay, the leader
+// first unless it names itself: it goes on with what it has in memory, and producers see nothing but the wait. The
+// other rolls are planned, and spread the load anew.
+func (in *Input) successor(placer *Placer, t *meta.Topic, seg *meta.Segment, req *RollRequest) Want {
+	w := Want{Config: t.Config, Least: Copies(t.Config.MinReplicasOrDefault()), Late: slices.Clone(req.Late)}
+	for _, id := range req.Lost {
+		switch n, ok := in.View.Node(id); {
+		case ok && seg != nil && n.Boot > seg.BootOf(base.Replica{Node: id, Disk: n.Disk}):
+			w.Late = append(w.Late, id) // what was lost is a start that is over
+		case in.waited(req) >= lostPatience:
+			w.Late = append(w.Late, id)
+		default:
+			w.Lost = append(w.Lost, id)
+		}
+	}
+	switch req.Cause {
+	case base.CauseReplicaFailure, base.CauseRecovery:
+		if seg != nil {
+			w.Keep = in.well(seg)
+		}
+		if len(w.Keep) > 0 && slices.Contains(w.Late, w.Keep[0].Node) {
+			w.Keep = placer.led(w.Keep[1:])
+		}
+	default:
+	}
+	return w
+}
+
+// waited is how long the request's writers have waited. The leader's clock may be another than the coordinator's.
+func (in *Input) waited(req *RollRequest) time.Duration {
+	if req.FrozenMs == 0 {
+		return 0
+	}
+	return (time.Duration(in.NowMs-req.FrozenMs) * time.Millisecond).Abs()
+}
+
+// well are those of the segment's replicas whose nodes have not started again since they were placed. A start that
+// came later knows nothing of the segment: it is a candidate like any other.
+func (in *Input) well(seg *meta.Segment) []base.Replica {
+	var list []base.Replica
+	for _, r := range seg.Replicas {
+		n, ok := in.View.Node(r.Node)
+		if boot := seg.BootOf(r); ok && (boot == 0 || n.Boot == boot) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// heir is the set for the successor of a segment that the coordinator seals. The leader is one of the fenced replicas
+// that hold the segment to its end, for they know what the range remembers and have its tail in memory; the others of
+// them stay. Who did not answer the fence is taken only where it must be.
+func (in *Input) heir(placer *Placer, t *meta.Topic, seg *meta.Segment, rec *Recovery, end int64) Want {
+	w := Want{Config: t.Config, Least: Copies(t.Config.MinReplicasOrDefault()), Leads: rec.On}
+	var opened, unopened []base.Replica
+	for _, r := range seg.Replicas {
+		switch a := answerOf(seg, r, rec.Answers); {
+		case a == nil:
+			w.Late = append(w.Late, r.Node)
+		case a.Kind != meta.Extent || a.End < end:
+		case a.Unlisted:
+			unopened = append(unopened, r)
+		default:
+			opened = append(opened, r)
+		}
+	}
+	if w.Keep = placer.led(opened); len(w.Keep) == 0 {
+		w.Keep, unopened = placer.led(unopened), nil
+	}
+	w.Keep = append(w.Keep, unopened...)
+	return w
+}
