@@ -115,16 +115,19 @@ func (p *Plan) recovery(in Input, placer *Placer, rec *Recovery) {
 	}
 	cmd := meta.RollSegment{
 		Topic: rec.Ref.Topic, Range: rec.Ref.Range, Segment: rec.Segment, Epoch: rec.Epoch, End: verdict.End, Cause: rec.Cause,
-		Bytes: verdict.Bytes, LastAppendMs: verdict.LastAppendMs, Opened: verdict.Opened, Lossy: verdict.Lossy,
-	}
-	// What the range remembers is in what is kept of it. Before the segment there may be nothing, if that was trimmed.
-	if r := t.Range(rec.Ref.Range); len(r.Segments) == 1 && slices.ContainsFunc(rec.Answers, func(a meta.FenceAnswer) bool { return a.Kind == meta.Extent && !a.Unlisted }) {
-		cmd.Opened = true
+		Bytes: verdict.Bytes, LastAppendMs: verdict.LastAppendMs, Opened: verdict.Opened || rec.remembersAlone(t), Lossy: verdict.Lossy,
 	}
 	if rec.SinceMs > 0 {
 		cmd.GapMs = max(0, in.NowMs-rec.SinceMs)
 	}
 	p.open(placer, cmd, in.heir(placer, t, seg, rec, verdict.End))
+}
+
+// remembersAlone reports whether what the range remembers is in this segment alone: some copy of it was opened, and all
+// before it was trimmed since.
+func (rec *Recovery) remembersAlone(t *meta.Topic) bool {
+	opened := func(a meta.FenceAnswer) bool { return a.Kind == meta.Extent && !a.Unlisted }
+	return len(t.Range(rec.Ref.Range).Segments) == 1 && slices.ContainsFunc(rec.Answers, opened)
 }
 
 // open gives a roll the replica set of its successor.
