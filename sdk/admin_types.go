@@ -107,7 +107,7 @@ type (
 	//	Node       NodeID
 	//	Disk       DiskID
 	//	DurableEnd int64
-	//	State      string // leader, in_sync, behind, missing, restarted, no_answer; see the constants
+	//	State      string // leader, in_sync, behind, missing, restarted, damaged, no_answer; see the constants
 	ReplicaDetail = wire.ReplicaDetail
 	// Setting is one effective setting and where it comes from.
 	//

@@ -35,10 +35,10 @@ type (
 	//	Commit       int64  // that it can prove
 	//	Bytes        int64
 	//	CRC          uint32 // CRC32C of the file's bytes, of a whole sealed copy
-	//	LastFsyncMs  int64  // when its end became durable
+	//	LastFsyncUs  int64  // how long its last batch was on the way to the disk; 0 before the first of this start
 	//	IndexEntries int
 	//	Fenced       bool
-	//	Error        string // why nothing is known of it
+	//	Error        string // why nothing is known of it, or not its CRC
 	SegmentCopy = wire.SegmentCopy
 	// ForcedSeal is the record of a segment that an operator ended without knowing its end.
 	//
@@ -59,6 +59,7 @@ type (
 	//	Known    []SegmentCopy // force-seal: what the replicas that answered hold
 	//	Silent   []NodeID
 	//	DryRun   bool
+	//	Lossy    bool // acked records above Boundary may be lost
 	SealedSegment = wire.SealSegmentResponse
 )
 

@@ -184,12 +184,12 @@ func (s *Server) votersLeft(voters []base.NodeID, but base.NodeID) int {
 }
 
 // alone reports whether a segment has a copy on a node and none on another living disk.
-func alone(seg *meta.Segment, node base.NodeID, alive map[base.Replica]bool) bool {
+func alone(seg *meta.Segment, node base.NodeID, alive living) bool {
 	here := false
 	for _, rep := range seg.Replicas {
 		if rep.Node == node {
 			here = true
-		} else if alive[rep] {
+		} else if alive.has(rep) {
 			return false
 		}
 	}

@@ -34,8 +34,9 @@ func (s *Server) clusterHealth(ctx context.Context, _ wire.ClusterHealthRequest)
 		s.checkVoters(view, sums, missing),
 		checkCover(sums, missing),
 		checkCopies(sums, missing),
-		checkDamage(nodes),
+		checkGaps(sums, missing),
 		checkDisks(nodes),
+		checkDamage(nodes),
 	}
 	return resp, nil
 }
@@ -224,17 +225,24 @@ func checkCover(sums []shardSum, missing []base.ShardID) wire.HealthCheck {
 	return c
 }
 
-// checkCopies counts what lives of the copies that this version makes.
+// checkCopies holds the living copies of each segment against its topic's factor. A segment without any is not readable,
+// and if it is active not writable either.
 func checkCopies(sums []shardSum, missing []base.ShardID) wire.HealthCheck {
 	c := wire.HealthCheck{ID: "EG140", Name: "segments have all their copies"}
-	short, segments := 0, 0
+	var short shortCopies
+	segments := 0
 	for _, sum := range sums {
 		segments += sum.Segments
-		short += sum.Short
+		short.join(sum.Short)
 	}
-	c.Detail = fmt.Sprintf("%d of %d segments are short of copies", short, segments)
-	if short > 0 {
-		c.Result = wire.HealthWarn
+	c.Detail = fmt.Sprintf("%d of %d segments are short of copies", short.Under, segments)
+	if short.Under > 0 {
+		c.Result, c.Next = wire.HealthWarn, "eg-cli segment list --state under-replicated"
+		c.Detail += short.names()
+	}
+	if short.Gone > 0 {
+		c.Result = wire.HealthFail
+		c.Detail = fmt.Sprintf("%d segments have no living copy; ", short.Gone) + c.Detail
 	}
 	if len(missing) > 0 || len(sums) == 0 {
 		c.Result = wire.HealthFail
@@ -285,7 +293,7 @@ func checkDisks(nodes nodeReports) wire.HealthCheck {
 }
 
 func checkDamage(nodes nodeReports) wire.HealthCheck {
-	c := wire.HealthCheck{ID: "EG141", Name: "stored data is intact"}
+	c := wire.HealthCheck{ID: "EG151", Name: "stored data is intact"}
 	damaged, quarantined := 0, 0
 	var where []base.NodeID
 	for _, n := range nodes.answered() {

@@ -95,16 +95,13 @@ func TestHealthOfShards(t *testing.T) {
 	require.Equal(t, wire.HealthFail, s.checkVoters(threeNodes(), []shardSum{behind}, nil).Result)
 	require.Equal(t, wire.HealthWarn, s.checkVoters(threeNodes(), []shardSum{astray}, nil).Result)
 
-	for _, check := range []func([]shardSum, []base.ShardID) wire.HealthCheck{checkCover, checkCopies} {
+	for _, check := range []func([]shardSum, []base.ShardID) wire.HealthCheck{checkCover, checkCopies, checkGaps} {
 		require.Equal(t, wire.HealthPass, check(full, nil).Result)
 		require.Equal(t, wire.HealthFail, check(full, missing).Result, "what cannot be checked fails")
 	}
 	hole := sum(0)
 	hole.Holes, hole.Hole = 1, "orders: nothing covers it"
 	require.Equal(t, wire.HealthFail, checkCover([]shardSum{hole}, nil).Result)
-	short := sum(0)
-	short.Short, short.Segments = 1, 5
-	require.Equal(t, wire.HealthWarn, checkCopies([]shardSum{short}, nil).Result)
 }
 
 func TestVotersAreJudgedByTheirLeader(t *testing.T) {

@@ -38,7 +38,7 @@ func (s *Server) clusterStatus(ctx context.Context, _ wire.ClusterStatusRequest)
 		resp.Segments += sum.Segments
 		resp.Records += sum.Records
 		resp.Bytes += sum.Bytes
-		resp.UnderReplicated += sum.Under
+		resp.UnderReplicated += sum.Short.Under
 	}
 	for _, shard := range missing {
 		st := s.strayStatus(ctx, shard)

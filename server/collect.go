@@ -111,6 +111,7 @@ func (s *Server) askRaw(ctx context.Context, node base.NodeID, topic askTopic, m
 // registerAsks takes other nodes' questions, before the connections start.
 func (s *Server) registerAsks(p *peer.Host) {
 	p.Register(kindAsk, s.receiveAsk)
+	p.Register(kindCopy, served(s, s.takeCopy))
 	p.Register(kindReach, func(_ context.Context, r *peer.Request) { r.Reply(nil) })
 }
 

@@ -5,12 +5,10 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
-	"github.com/eastguard/eastguard/internal/planner"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
-// What metadata says, in the protocol's words. What only a segment's leader knows (commit, bytes) is asked of it; see
-// extents.go.
+// What metadata says, in the protocol's words. What only a segment's replicas know is asked of them; see extents.go.
 
 func (s *Server) topicRoute(t *meta.Topic, shard base.ShardID) wire.TopicRoute {
 	route := wire.TopicRoute{
@@ -72,12 +70,12 @@ func (s *Server) addresses(nodes nodeSet) []wire.NodeAddress {
 	return list
 }
 
-// topicDetail tells everything about a topic; x says how far its active segments go.
+// topicDetail tells everything about a topic; x is what the holders of its segments say.
 func (s *Server) topicDetail(t *meta.Topic, shard base.ShardID, x extents) wire.TopicDetail {
-	d := wire.TopicDetail{Config: t.Config, Settings: s.settings(t.Config), Copies: planner.Copies(t.Config.ReplicationFactor)}
+	d := wire.TopicDetail{Config: t.Config, Settings: s.settings(t.Config), Copies: copiesOf(t)}
 	var named nodeSet
 	for _, r := range t.Ranges {
-		rd := s.rangeDetail(t, r, x)
+		rd := rangeDetail(t, r, x)
 		for _, seg := range r.Segments {
 			named.add(seg.Replicas)
 		}
@@ -116,12 +114,16 @@ func (s *Server) topicSummary(t *meta.Topic, shard base.ShardID, leader base.Nod
 		Compression: t.Config.Compression, Labels: t.Config.Labels, CreatedMs: t.CreatedMs,
 		Shard: shard, ShardLeader: leader,
 	}
+	alive := livingDisks(s.view())
 	for _, r := range t.Ranges {
 		if r.State == base.StateActive {
 			sum.Ranges++
 		}
 		for _, seg := range r.Segments {
 			e := x.of(seg)
+			if alive.copies(seg) < copiesOf(t) {
+				sum.UnderReplicated++
+			}
 			sum.Segments++
 			sum.Records += e.records(seg)
 			sum.Bytes += e.bytes
@@ -131,13 +133,13 @@ func (s *Server) topicSummary(t *meta.Topic, shard base.ShardID, leader base.Nod
 	return sum
 }
 
-func (s *Server) rangeDetail(t *meta.Topic, r *meta.Range, x extents) wire.RangeDetail {
+func rangeDetail(t *meta.Topic, r *meta.Range, x extents) wire.RangeDetail {
 	d := wire.RangeDetail{
 		ID: r.ID, Span: r.Span, State: r.State, Parents: r.Parents, Children: r.Children, Earliest: r.TrimmedTo,
 		Load: "unknown", CreatedMs: t.CreatedMs,
 	}
 	for _, seg := range r.Segments {
-		sd := s.segmentDetail(seg, x.of(seg))
+		sd := segmentDetail(seg, x)
 		d.Segments = append(d.Segments, sd)
 		d.Records += sd.Records
 		d.Bytes += sd.Bytes
@@ -151,28 +153,21 @@ func (s *Server) rangeDetail(t *meta.Topic, r *meta.Range, x extents) wire.Range
 	return d
 }
 
-func (s *Server) segmentDetail(seg *meta.Segment, e extent) wire.SegmentDetail {
+// segmentDetail is a segment as metadata and its holders have it.
+func segmentDetail(seg *meta.Segment, x extents) wire.SegmentDetail {
+	e := x.of(seg)
 	d := wire.SegmentDetail{
 		ID: seg.ID, Epoch: seg.Epoch, State: seg.State, Cause: seg.Cause, Base: seg.Base, End: e.end,
 		Records: e.records(seg), Bytes: e.bytes, Unknown: !e.known, CreatedMs: seg.CreatedMs, SealedMs: seg.SealedMs,
-		LastAppendMs: seg.LastAppendMs, GapMs: seg.GapMs,
+		LastAppendMs: seg.LastAppendMs, GapMs: seg.GapMs, Forced: seg.Forced != nil,
 	}
 	if d.LastAppendMs == 0 {
 		d.LastAppendMs = e.lastMs
 	}
-	info, here := s.store.Info(seg.ID)
 	for i, rep := range seg.Replicas {
-		rd := wire.ReplicaDetail{Node: rep.Node, Disk: rep.Disk, State: "in_sync", DurableEnd: e.durable}
-		switch {
-		case i == 0 && seg.State == base.StateActive:
-			rd.State = "leader"
-		case rep.Node == s.id.Node && !here && seg.Base != seg.End:
-			rd.State, rd.DurableEnd = "missing", 0
-		}
-		if rep.Node == s.id.Node && here {
-			rd.DurableEnd = info.DurableEnd
-		}
-		d.Replicas = append(d.Replicas, rd)
+		h, answered := x[copyKey{seg.ID, rep.Node}]
+		d.Replicas = append(d.Replicas, replicaDetail(seg, i, h, answered))
 	}
+	d.Copies = wholeCopies(d.Replicas)
 	return d
 }

@@ -14,7 +14,7 @@ func (s *Server) describeTopic(ctx context.Context, shard base.ShardID, req wire
 	f, err := s.topic(ctx, op, shard, req.Name, req.Topic)
 	switch code := base.CodeOf(err); {
 	case err == nil:
-		return wire.DescribeTopicResponse{Topic: s.topicDetail(f.Topic, f.shard, s.extents(ctx, f.Topic))}, nil
+		return wire.DescribeTopicResponse{Topic: s.topicDetail(f.Topic, f.shard, s.copies(ctx, f.Topic))}, nil
 	case req.Name != "" && (code == base.CodeTopicNotFound || code == base.CodePreconditionFailed):
 		return s.describeDeleted(ctx, shard, req, err)
 	}

@@ -26,6 +26,8 @@ type gatherRequest struct {
 	Sums     bool                    `cbor:"5,keyasint,omitempty"`
 	Data     bool                    `cbor:"6,keyasint,omitempty"` // with Sums: records and bytes too
 	Rests    base.NodeID             `cbor:"7,keyasint,omitempty"` // what rests on this node?
+
+	Segments *wire.ListSegmentsRequest `cbor:"8,keyasint,omitempty"`
 }
 
 // gatherAnswer answers for the shards that the node leads.
@@ -37,6 +39,7 @@ type gatherAnswer struct {
 	More     bool                `cbor:"5,keyasint,omitempty"` // there are some behind the last of them
 	Sums     []shardSum          `cbor:"6,keyasint,omitempty"`
 	Rests    []rest              `cbor:"7,keyasint,omitempty"`
+	Segments []wire.SegmentRow   `cbor:"8,keyasint,omitempty"` // by id, of all the shards answered for; More is about these, too
 }
 
 type shardClaim struct {
@@ -160,7 +163,8 @@ func (s *Server) gatherSafely(ctx context.Context, q gatherRequest) (a gatherAns
 type gathering struct {
 	gatherAnswer
 
-	listed []pagePart[found] // of which the answer's topics are made, when all shards have given theirs
+	listed   []pagePart[found] // of which the answer's topics are made, when all shards have given theirs
+	segments []pagePart[placed]
 }
 
 // gatherHere answers from the shards that this node leads, each read freshly.
@@ -190,8 +194,11 @@ func (s *Server) gatherHere(ctx context.Context, q gatherRequest) gatherAnswer {
 		})
 	}
 	wg.Wait()
-	if q.List != nil {
+	switch {
+	case q.List != nil:
 		g.Topics, g.More = s.page(ctx, g.listed, pageLimit(q.List.Limit))
+	case q.Segments != nil:
+		g.Segments, g.More = s.segmentPage(ctx, g.segments, segmentLimit(q.Segments.Limit))
 	}
 	return g.gatherAnswer
 }
@@ -203,6 +210,11 @@ func (s *Server) partOf(q gatherRequest) func(context.Context, base.ShardID) (fu
 		return func(ctx context.Context, shard base.ShardID) (func(*gathering), error) {
 			part, err := s.listShard(ctx, shard, *q.List)
 			return func(g *gathering) { g.listed = append(g.listed, part) }, err
+		}
+	case q.Segments != nil:
+		return func(ctx context.Context, shard base.ShardID) (func(*gathering), error) {
+			part, err := s.segmentsOf(ctx, shard, *q.Segments)
+			return func(g *gathering) { g.segments = append(g.segments, part) }, err
 		}
 	case q.Rests != "":
 		return func(ctx context.Context, shard base.ShardID) (func(*gathering), error) {

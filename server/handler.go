@@ -66,6 +66,8 @@ func (s *Server) Handle(ctx context.Context, r *mux.Request) {
 		pooled(s, s.metaPool, ctx, r, s.balanceShards)
 	case wire.KindRecoverShard:
 		pooledWithin(s, s.metaPool, recoverTimeout, ctx, r, s.recoverShard)
+	case wire.KindListSegments:
+		s.listSegments(ctx, r)
 	case wire.KindWatchNode:
 		s.watchNode(ctx, r)
 	case wire.KindHello:
@@ -90,6 +92,18 @@ func (s *Server) routeTable() map[wire.Kind]preparer {
 		}),
 		wire.KindDescribeTopic: prepared(s.describeTopic, func(q *wire.DescribeTopicRequest) subject {
 			return subject{name: q.Name, topic: q.Topic}
+		}),
+		wire.KindListSegments: prepared(s.topicSegments, func(q *wire.ListSegmentsRequest) subject {
+			return subject{name: q.Topic}
+		}),
+		wire.KindDescribeSegment: prepared(s.describeSegment, func(q *wire.DescribeSegmentRequest) subject {
+			return subject{shard: s.shardOfSegment(q.Segment)}
+		}),
+		wire.KindSealSegment: prepared(s.sealSegment, func(q *wire.SealSegmentRequest) subject {
+			return subject{shard: s.shardOfSegment(q.Segment), changes: !q.DryRun, request: q.RequestID}
+		}),
+		wire.KindForceSealSegment: prepared(s.forceSealSegment, func(q *wire.ForceSealSegmentRequest) subject {
+			return subject{shard: s.shardOfSegment(q.Segment), changes: !q.DryRun, request: q.RequestID}
 		}),
 		wire.KindCreateTopic: prepared(s.createTopic, func(q *wire.CreateTopicRequest) subject {
 			return subject{name: q.Name, changes: !q.DryRun, request: q.RequestID}

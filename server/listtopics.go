@@ -41,7 +41,7 @@ func (s *Server) listTopics(ctx context.Context, req wire.ListTopicsRequest) (wi
 	return resp, nil
 }
 
-// shardLimit is how many topics of each shard are looked at for a page. Names are spread evenly, so that a little more
+// shardLimit is how many rows of each shard are looked at for a page. Topics are spread evenly, so that a little more
 // than a shard's share will nearly always do; where it does not, the page ends earlier.
 func (s *Server) shardLimit(page int) int { return min(page, 2*page/max(s.host.Shards(), 1)+32) }
 
@@ -68,23 +68,23 @@ func (s *Server) listShard(ctx context.Context, shard base.ShardID, req wire.Lis
 
 // pagePart is what one source has for a page.
 type pagePart[T any] struct {
-	rows []T  // by name
+	rows []T  // by their keys
 	more bool // there are some behind the last of them; then there is one at least
 }
 
 // mergePage makes one page of several parts. It ends where a part ends that has more, for what comes next may be behind
 // that; the next page begins there.
-func mergePage[T any](parts []pagePart[T], limit int, name func(*T) string, labels func(*T) map[string]string) (rows []T, more bool) {
+func mergePage[T any, K cmp.Ordered](parts []pagePart[T], limit int, key func(*T) K, size func(*T) int) (rows []T, more bool) {
 	next := make([]int, len(parts))
 	head := func(i int) *T { return &parts[i].rows[next[i]] }
-	for size := 0; ; {
+	for bytes := 0; ; {
 		first := -1
 		for i, p := range parts {
 			switch {
 			case next[i] == len(p.rows) && p.more:
 				return rows, true
 			case next[i] == len(p.rows):
-			case first < 0 || name(head(i)) < name(head(first)):
+			case first < 0 || key(head(i)) < key(head(first)):
 				first = i
 			}
 		}
@@ -92,8 +92,8 @@ func mergePage[T any](parts []pagePart[T], limit int, name func(*T) string, labe
 			return rows, false
 		}
 		row := head(first)
-		size += rowSize(name(row), labels(row))
-		if len(rows) == limit || len(rows) > 0 && size > pageBytes {
+		bytes += size(row)
+		if len(rows) == limit || len(rows) > 0 && bytes > pageBytes {
 			return rows, true
 		}
 		rows = append(rows, *row)
@@ -104,7 +104,7 @@ func mergePage[T any](parts []pagePart[T], limit int, name func(*T) string, labe
 // page makes a page's rows of what the shards led here have for it. Only those that belong on the page are made.
 func (s *Server) page(ctx context.Context, parts []pagePart[found], limit int) ([]wire.TopicSummary, bool) {
 	list, more := mergePage(parts, limit,
-		func(f *found) string { return f.Name }, func(f *found) map[string]string { return f.Config.Labels })
+		func(f *found) string { return f.Name }, func(f *found) int { return rowSize(f.Name, f.Config.Labels) })
 	topics := make([]*meta.Topic, len(list))
 	for i, f := range list {
 		topics[i] = f.Topic
@@ -124,7 +124,7 @@ func mergeAnswers(answers []gatherAnswer, limit int) ([]wire.TopicSummary, bool)
 		parts[i] = pagePart[wire.TopicSummary]{a.Topics, a.More}
 	}
 	return mergePage(parts, limit,
-		func(r *wire.TopicSummary) string { return r.Name }, func(r *wire.TopicSummary) map[string]string { return r.Labels })
+		func(r *wire.TopicSummary) string { return r.Name }, func(r *wire.TopicSummary) int { return rowSize(r.Name, r.Labels) })
 }
 
 func rowSize(name string, labels map[string]string) int {

@@ -131,7 +131,7 @@ func TestLeaveIsTold(t *testing.T) {
 
 func TestAlone(t *testing.T) {
 	d1, d2, old := base.DiskID{1}, base.DiskID{2}, base.DiskID{3}
-	alive := map[base.Replica]bool{{Node: "n1", Disk: d1}: true, {Node: "n2", Disk: d2}: true}
+	alive := living{{Node: "n1", Disk: d1}: 1, {Node: "n2", Disk: d2}: 1}
 	for name, tc := range map[string]struct {
 		replicas []base.Replica
 		alone    bool

@@ -71,6 +71,7 @@ type Server struct {
 	leadAt   leadTimes
 	leaders  leaderWatch
 	told     eventCounts
+	words    sealWords
 	retired  chan struct{} // an operator wants this node to leave
 	started  time.Time
 	progress progress
@@ -101,6 +102,7 @@ var kinds = []wire.Kind{
 	wire.KindListNodes, wire.KindNodeRing, wire.KindReach, wire.KindChangeNode, wire.KindWatchNode,
 	wire.KindListShards, wire.KindDescribeShard, wire.KindLocateShard, wire.KindTransferShard, wire.KindBalanceShards,
 	wire.KindRecoverShard,
+	wire.KindListSegments, wire.KindDescribeSegment, wire.KindSealSegment, wire.KindForceSealSegment,
 }
 
 // New makes a broker of a configuration. It touches no file and starts nothing.

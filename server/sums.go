@@ -2,13 +2,12 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/keyspace"
 	"github.com/eastguard/eastguard/internal/meta"
-	"github.com/eastguard/eastguard/internal/planner"
 	"github.com/eastguard/eastguard/internal/shard"
-	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -21,8 +20,8 @@ type shardSum struct {
 	Segments int              `cbor:"4,keyasint,omitempty"`
 	Records  int64            `cbor:"5,keyasint,omitempty"`
 	Bytes    int64            `cbor:"6,keyasint,omitempty"`
-	Under    int              `cbor:"7,keyasint,omitempty"`  // segments with fewer replicas than their topic's factor
-	Short    int              `cbor:"8,keyasint,omitempty"`  // segments that lack a living copy of those this version makes
+	Short    shortCopies      `cbor:"7,keyasint,omitzero"`
+	Gaps     sealGaps         `cbor:"8,keyasint,omitzero"`
 	Holes    int              `cbor:"9,keyasint,omitempty"`  // topics whose active ranges do not tile the key space
 	Hole     string           `cbor:"10,keyasint,omitempty"` // one of them, and what is wrong with it
 	Behind   int              `cbor:"11,keyasint,omitempty"` // voters that do not follow, or lack more than what is under way
@@ -54,8 +53,9 @@ func (s *Server) sumShard(ctx context.Context, id base.ShardID, data bool) (shar
 	if data {
 		x = s.extents(ctx, topics...)
 	}
+	since := time.Now().Add(-gapsWithin).UnixMilli()
 	for _, t := range topics {
-		s.addTopic(&sum, t, alive, x)
+		sum.addTopic(t, alive, x, since)
 	}
 	return sum, nil
 }
@@ -73,7 +73,7 @@ func (sum *shardSum) addVoters(d shard.Detail) {
 	}
 }
 
-func (s *Server) addTopic(sum *shardSum, t *meta.Topic, alive map[base.Replica]bool, x extents) {
+func (sum *shardSum) addTopic(t *meta.Topic, alive living, x extents, since int64) {
 	var spans []keyspace.Span
 	for _, r := range t.Ranges {
 		if r.State == base.StateActive {
@@ -85,17 +85,9 @@ func (s *Server) addTopic(sum *shardSum, t *meta.Topic, alive map[base.Replica]b
 			sum.Segments++
 			sum.Records += e.records(seg)
 			sum.Bytes += e.bytes
-			if len(seg.Replicas) < t.Config.ReplicationFactor {
-				sum.Under++
-			}
-			copies := 0
-			for _, rep := range seg.Replicas {
-				if alive[rep] {
-					copies++
-				}
-			}
-			if copies < planner.Copies(t.Config.ReplicationFactor) {
-				sum.Short++
+			sum.Short.add(placed{seg, t, r}, alive.copies(seg), copiesOf(t))
+			if seg.SealedMs >= since {
+				sum.Gaps.add(placed{seg, t, r})
 			}
 		}
 	}
@@ -103,15 +95,4 @@ func (s *Server) addTopic(sum *shardSum, t *meta.Topic, alive map[base.Replica]b
 		sum.Holes++
 		sum.Hole = t.Name + ": " + err.Error()
 	}
-}
-
-// livingDisks are the places where a copy counts: nodes that are alive, each with the disk it has now.
-func livingDisks(view topology.View) map[base.Replica]bool {
-	alive := make(map[base.Replica]bool, len(view.Nodes))
-	for i := range view.Nodes {
-		if n := &view.Nodes[i]; n.Liveness == topology.Alive {
-			alive[base.Replica{Node: n.ID, Disk: n.Disk}] = true
-		}
-	}
-	return alive
 }

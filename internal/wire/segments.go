@@ -54,10 +54,10 @@ type SegmentCopy struct {
 	Commit       int64         `cbor:"3,keyasint,omitempty"` // that it can prove
 	Bytes        int64         `cbor:"4,keyasint,omitempty"`
 	CRC          uint32        `cbor:"5,keyasint,omitempty"` // CRC32C of the file's bytes, of a whole sealed copy
-	LastFsyncMs  int64         `cbor:"6,keyasint,omitempty"` // when its end became durable
+	LastFsyncUs  int64         `cbor:"6,keyasint,omitempty"` // how long its last batch was on the way to the disk; 0 before the first of this start
 	IndexEntries int           `cbor:"7,keyasint,omitempty"`
 	Fenced       bool          `cbor:"8,keyasint,omitempty"`
-	Error        string        `cbor:"9,keyasint,omitempty"` // why nothing is known of it
+	Error        string        `cbor:"9,keyasint,omitempty"` // why nothing is known of it, or not its CRC
 }
 
 // ForcedSeal is the record of a segment that an operator ended without knowing its end.
@@ -98,6 +98,7 @@ type SealSegmentResponse struct {
 	Known    []SegmentCopy  `cbor:"9,keyasint,omitempty"` // force-seal: what the replicas that answered hold
 	Silent   []base.NodeID  `cbor:"10,keyasint,omitempty"`
 	DryRun   bool           `cbor:"11,keyasint,omitempty"`
+	Lossy    bool           `cbor:"12,keyasint,omitempty"` // acked records above Boundary may be lost
 }
 
 // ProduceTrace says where the time of one traced produce went: the payload of its answer. Times are microseconds since

@@ -183,7 +183,7 @@ type ReplicaDetail struct {
 	Node       base.NodeID `cbor:"1,keyasint"`
 	Disk       base.DiskID `cbor:"2,keyasint,omitempty"`
 	DurableEnd int64       `cbor:"3,keyasint,omitempty"`
-	State      string      `cbor:"4,keyasint,omitempty"` // leader, in_sync, behind, missing, restarted, no_answer; see the constants
+	State      string      `cbor:"4,keyasint,omitempty"` // leader, in_sync, behind, missing, restarted, damaged, no_answer; see the constants
 }
 
 // The states of a replica. One of an active segment is behind only when it lacks what is committed; of a sealed one,
@@ -194,5 +194,6 @@ const (
 	ReplicaBehind    = "behind"    // holds less, and does not count as a copy
 	ReplicaMissing   = "missing"   // says that it holds nothing, or has another disk
 	ReplicaRestarted = "restarted" // has started anew since: of an active segment no part any more, though it keeps what it had
+	ReplicaDamaged   = "damaged"   // bytes on its disk are not what was written; intact up to its end
 	ReplicaNoAnswer  = "no_answer"
 )
