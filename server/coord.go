@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"sync"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/coord"
@@ -40,7 +41,7 @@ func (s *Server) viewChanged() {
 
 func (s *Server) startCoord(context.Context) error {
 	c := coord.New(coord.Options{
-		Shards: s.host, Nodes: nodes{s}, View: s.connected, Contact: s.contact,
+		Shards: s.host, Nodes: nodes{s}, View: s.connected, Contacts: s.contacts,
 		Limits: meta.Limits{SegmentBytes: s.cfg.SegmentSizeLimitBytes, SegmentAgeMs: s.cfg.MaxSegmentAge().Milliseconds()},
 		Logger: s.deps.Logger,
 	})
@@ -52,7 +53,31 @@ func (s *Server) startCoord(context.Context) error {
 	for shard := range s.leads.shards {
 		c.Lead(shard, true)
 	}
+	s.watchContacts(c)
 	return nil
+}
+
+// watchContacts tells the coordinators what the connections know, which is seconds before it is rumoured.
+func (s *Server) watchContacts(c *coord.Coord) {
+	changed, unsubscribe := s.peers.Subscribe()
+	stop := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			select {
+			case <-changed:
+				c.ViewChanged()
+			case <-stop:
+				return
+			}
+		}
+	})
+	s.undo.Push("coordinators' contacts", func() error {
+		unsubscribe()
+		close(stop)
+		watching.Wait()
+		return nil
+	})
 }
 
 // onLead hears that a shard serves here as leader, or no longer does.

@@ -36,21 +36,23 @@ func (s *Server) takeHears(_ context.Context, r *peer.Request) {
 // lostAfter is the silence after which a peer counts as unreachable: the least that one can say of it then.
 const lostAfter = 500 * time.Millisecond
 
-// contact is what the connection with a node says of it.
-func (s *Server) contact(node base.NodeID) coord.Contact {
-	if node == s.id.Node {
-		return coord.Contact{Kept: true, Boot: s.id.Boot}
+// contacts is what the connections with other nodes say of them.
+func (s *Server) contacts() map[base.NodeID]coord.Contact {
+	now := time.Now()
+	links := routedPeers{s}.Liveness()
+	contacts := make(map[base.NodeID]coord.Contact, len(links)+1)
+	for node, state := range links {
+		c := coord.Contact{Kept: true, Refused: state.Status == peer.Refused, Boot: state.Boot}
+		if state.Status != peer.Reachable {
+			c.Silent = silentFor(state, now)
+		}
+		contacts[node] = c
 	}
-	state, kept := routedPeers{s}.Liveness()[node]
-	if !kept {
-		return coord.Contact{}
-	}
-	c := coord.Contact{Kept: true, Refused: state.Status == peer.Refused, Boot: state.Boot}
-	if state.Status != peer.Reachable {
-		c.Silent = silentFor(state, time.Now())
-	}
-	return c
+	contacts[s.id.Node] = coord.Contact{Kept: true, Boot: s.id.Boot}
+	return contacts
 }
+
+func (s *Server) contact(node base.NodeID) coord.Contact { return s.contacts()[node] }
 
 // silentFor is how long a node that is not reachable has been silent. It counts from when that was noticed, less what it
 // takes to notice: a process that stood still has heard nobody, and that says nothing about them.

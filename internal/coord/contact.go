@@ -6,9 +6,9 @@ import (
 	"github.com/eastguard/eastguard/internal/base"
 )
 
-// Contact is what this node's own connection says of another node.
+// Contact is what this node's own connection says of another node; the zero Contact that there is none.
 type Contact struct {
-	Kept    bool          // a connection is kept with it; without one the rest says nothing
+	Kept    bool          // a connection is kept with it
 	Refused bool          // its port is closed: the process is gone
 	Silent  time.Duration // how long nothing has come from it; 0 while it is heard. Time in which this process stood still does not count
 	Boot    uint64        // of the process that was connected last; 0 when there was none

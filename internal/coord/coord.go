@@ -44,13 +44,14 @@ type Options struct {
 	Limits meta.Limits          // the brokers' defaults for segments: 1 GiB, 1 h
 	Logger *slog.Logger
 
-	// Contact is what this node's own connection with another one says; nil: there are no connections.
-	Contact func(base.NodeID) Contact
+	// Contacts is what this node's own connections say of other nodes; nil: there are none.
+	Contacts func() map[base.NodeID]Contact
 
 	TellTimeout    time.Duration // for one message of orders: 5 s
 	FenceTimeout   time.Duration // how long a recovery waits for replicas: 200 ms
 	ProposeTimeout time.Duration // 10 s
-	EmptyPerSecond int           // recoveries of segments without records, which nobody waits for: 50 a shard
+	IdlePerSecond  int           // recoveries that nobody waits for: 200 a shard
+	WishPerSecond  int           // segments whose leaders are asked to end them, for the sake of their replicas: 20 a shard
 }
 
 func (o *Options) ensureDefaults() {
@@ -59,7 +60,11 @@ func (o *Options) ensureDefaults() {
 	def(&o.TellTimeout, 5*time.Second)
 	def(&o.FenceTimeout, 200*time.Millisecond)
 	def(&o.ProposeTimeout, 10*time.Second)
-	def(&o.EmptyPerSecond, 50)
+	def(&o.IdlePerSecond, 200)
+	def(&o.WishPerSecond, 20)
+	if o.Contacts == nil {
+		o.Contacts = func() map[base.NodeID]Contact { return nil }
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -79,6 +84,7 @@ type Coord struct {
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
 	silence silence
+	hearsay hearsay
 
 	mu     sync.Mutex
 	closed bool

@@ -3,6 +3,8 @@ package coord
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -36,8 +38,9 @@ type world struct {
 	nodes  map[base.NodeID]*fakeNode
 	made   int
 
-	silent    map[base.NodeID]time.Duration // how long nobody has heard a node
-	questions int                           // about that
+	contacts  map[base.NodeID]Contact
+	deaf      map[base.NodeID]bool // nodes that nobody hears any more
+	questions int                  // about that
 }
 
 // fakeNode is the data plane of a node: what it holds, and how it answers.
@@ -57,6 +60,11 @@ type fakeNode struct {
 	leaving  bool                    // takes nothing new
 	lost     map[base.SegmentID]bool // segments for which nobody is found who knows the range's state
 	replica  base.Replica
+	boot     uint64
+	ends     map[base.SegmentID]int64 // what it has of active segments
+	fences   int                      // messages
+	hung     bool                     // takes messages and never answers
+	asked    []meta.RollOrder
 	stock    []meta.Held
 	counts   int
 }
@@ -65,14 +73,14 @@ func newFakeNode(r base.Replica) *fakeNode {
 	return &fakeNode{
 		held: map[base.SegmentID]meta.Assignment{}, trims: map[base.RangeRef]int64{}, deleted: map[base.TopicID]bool{},
 		previous: map[base.SegmentID]int64{}, fenced: map[base.SegmentID]bool{}, refuse: map[base.SegmentID]bool{},
-		lost: map[base.SegmentID]bool{}, replica: r,
+		lost: map[base.SegmentID]bool{}, ends: map[base.SegmentID]int64{}, replica: r, boot: 1,
 	}
 }
 
 func newWorld(t testing.TB) *world {
 	w := &world{
 		t: t, self: base.Replica{Node: "n1", Disk: base.DiskID{1}}, state: meta.New(base.RootShard, 1),
-		nodes: map[base.NodeID]*fakeNode{},
+		nodes: map[base.NodeID]*fakeNode{}, contacts: map[base.NodeID]Contact{}, deaf: map[base.NodeID]bool{},
 	}
 	w.node = newFakeNode(w.self)
 	w.nodes["n1"] = w.node
@@ -106,6 +114,7 @@ func (w *world) join(id base.NodeID) *fakeNode {
 func (w *world) restart(id base.NodeID, boot uint64) {
 	n := w.nodeOf(id)
 	n.mu.Lock()
+	n.boot = boot
 	for seg, a := range n.held {
 		if a.State == base.StateActive {
 			n.previous[seg] = max(a.Base, n.previous[seg])
@@ -127,9 +136,57 @@ func (w *world) newCoord() *Coord {
 		Shards: w, Nodes: w, View: func() topology.View {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			return w.view
+			return w.connected()
+		},
+		Contacts: func() map[base.NodeID]Contact {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return maps.Clone(w.contacts)
 		},
 	})
+}
+
+// connected is the view without those that this node is not connected with.
+func (w *world) connected() topology.View {
+	view := w.view
+	view.Nodes = slices.Clone(view.Nodes)
+	for i := range view.Nodes {
+		if c := w.contacts[view.Nodes[i].ID]; c.Kept && !c.heard() && view.Nodes[i].Liveness == topology.Alive {
+			view.Nodes[i].Liveness = topology.Suspect
+		}
+	}
+	return view
+}
+
+// touch makes this node's connection say something of another node.
+func (w *world) touch(id base.NodeID, c Contact) {
+	w.mu.Lock()
+	w.contacts[id] = c
+	w.mu.Unlock()
+	w.coord.ViewChanged()
+}
+
+// kill ends a node's process: its port is closed.
+func (w *world) kill(id base.NodeID) *fakeNode {
+	w.mu.Lock()
+	n := w.nodes[id]
+	delete(w.nodes, id)
+	w.mu.Unlock()
+	w.touch(id, Contact{Kept: true, Refused: true, Silent: time.Millisecond})
+	return n
+}
+
+// hang stops a node's process: nobody hears it any more.
+func (w *world) hang(id base.NodeID) {
+	n := w.nodeOf(id)
+	n.mu.Lock()
+	n.hung = true
+	n.mu.Unlock()
+	w.mu.Lock()
+	w.deaf[id] = true
+	w.mu.Unlock()
+	time.Sleep(500 * time.Millisecond) // in which it is noticed
+	w.touch(id, Contact{Kept: true, Silent: 500 * time.Millisecond})
 }
 
 func (w *world) Propose(_ context.Context, shard base.ShardID, cmd meta.Command) (meta.Result, error) {
@@ -177,6 +234,9 @@ func (w *world) Tell(ctx context.Context, to base.Replica, orders meta.Orders) (
 	}
 	n.mu.Lock()
 	slow := n.slow
+	if n.hung {
+		slow = time.Hour
+	}
 	n.mu.Unlock()
 	if slow > 0 {
 		select {
@@ -200,6 +260,10 @@ func (w *world) Tell(ctx context.Context, to base.Replica, orders meta.Orders) (
 	for _, t := range orders.Trims {
 		n.trims[t.Ref] = t.Earliest
 		answers = append(answers, meta.Confirmation{Kind: meta.ConfirmTrim, Status: meta.StatusHeld, Ref: t.Ref, Version: t.Version, Offset: t.Earliest})
+	}
+	for _, r := range orders.Rolls {
+		n.asked = append(n.asked, r)
+		answers = append(answers, meta.Confirmation{Kind: meta.ConfirmRoll, Status: meta.StatusHeld, Ref: r.Ref, Segment: r.Segment})
 	}
 	for _, id := range orders.Deletes {
 		n.deleted[id] = true
@@ -232,22 +296,32 @@ func (n *fakeNode) assign(a meta.Assignment) meta.Confirmation {
 	return c
 }
 
-func (w *world) Fence(_ context.Context, to base.Replica, requests []meta.FenceRequest) ([]meta.FenceAnswer, error) {
+func (w *world) Fence(ctx context.Context, to base.Replica, requests []meta.FenceRequest) ([]meta.FenceAnswer, error) {
 	n := w.nodeOf(to.Node)
 	if n == nil {
 		return nil, base.Errorf(base.CodeUnreachable, "fence", "node %s is not there", to.Node)
 	}
+	n.mu.Lock()
+	n.fences++
+	hung := n.hung
+	n.mu.Unlock()
+	if hung {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	time.Sleep(2 * time.Millisecond) // its disk
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var answers []meta.FenceAnswer
 	for _, r := range requests {
 		end, ok := n.previous[r.Segment]
 		if !ok {
-			end = r.Base
+			end = max(r.Base, n.ends[r.Segment])
 		}
 		n.fenced[r.Segment] = true
 		answers = append(answers, meta.FenceAnswer{
 			Segment: r.Segment, Replica: n.replica, Kind: meta.Extent, End: end, Bytes: 10 * end, LastAppendMs: 1, Unlisted: n.lost[r.Segment],
+			Unbroken: r.Boot != 0 && r.Boot == n.boot,
 		})
 	}
 	return answers, nil
@@ -261,7 +335,10 @@ func (w *world) Silence(_ context.Context, witness, of base.NodeID) (time.Durati
 		return 0, base.Errorf(base.CodeUnreachable, "ask", "node %s is not there", witness)
 	}
 	w.questions++
-	return w.silent[of], nil
+	if w.deaf[of] {
+		return time.Minute, nil
+	}
+	return 0, nil
 }
 
 // Inventory gives out one range a page.
@@ -296,6 +373,27 @@ func (w *world) create(name string, config base.TopicConfig, ranges int) *meta.T
 	}, w.view, newRand(), time.Now().UnixMilli())
 	require.NoError(w.t, err)
 	r, err := w.Propose(context.Background(), base.RootShard, cmd)
+	require.NoError(w.t, err)
+	require.NoError(w.t, r.Err("create topic"))
+	return r.Topic
+}
+
+// place makes a topic of one range on the given nodes, leader first.
+func (w *world) place(name string, config base.TopicConfig, on ...base.NodeID) *meta.Topic {
+	w.made++
+	var replicas []base.Replica
+	var boots []uint64
+	for _, id := range on {
+		n := w.nodeOf(id)
+		replicas, boots = append(replicas, n.replica), append(boots, n.boot)
+	}
+	if config.ReplicationFactor == 0 {
+		config.ReplicationFactor = len(on)
+	}
+	r, err := w.Propose(context.Background(), base.RootShard, meta.Command{CreateTopic: &meta.CreateTopic{
+		ID: base.TopicID{2, byte(w.made >> 8), byte(w.made)}, Name: name, Config: config, Spans: keyspace.Tile(1),
+		Replicas: [][]base.Replica{replicas}, Boots: [][]uint64{boots},
+	}})
 	require.NoError(w.t, err)
 	require.NoError(w.t, r.Err("create topic"))
 	return r.Topic

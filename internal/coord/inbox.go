@@ -21,6 +21,7 @@ type inbox struct {
 	letters letters
 	asking  int
 	figures Status // as of the loop's last turn
+	stuck   []Stuck
 }
 
 // letters is all that came since the loop looked last.
@@ -167,10 +168,16 @@ func (b *inbox) deliver(f func(*letters)) {
 	b.nudge()
 }
 
-func (b *inbox) publish(s Status) {
+func (b *inbox) publish(s Status, stuck []Stuck) {
 	b.mu.Lock()
-	b.figures = s
+	b.figures, b.stuck = s, stuck
 	b.mu.Unlock()
+}
+
+func (b *inbox) stuckOnes() []Stuck {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stuck
 }
 
 func (b *inbox) status(shard base.ShardID) Status {

@@ -12,28 +12,65 @@ import (
 // life is what a loop remembers of a node: a higher boot is a process that knows of no segment any more that it should
 // lead.
 type life struct {
-	boot  uint64
-	alive bool
+	boot        uint64
+	alive       bool
+	lost        loss
+	silentSince time.Time // while it is lost by silence
+	retreat     retreat
 }
 
-// lookAtNodes compares the view with what it was, and returns the nodes that have started since. What waits for a node
-// that lives again is sent at once.
-func (l *loop) lookAtNodes(view topology.View) (returned []base.NodeID) {
+// lookAtNodes compares what is known of the nodes with what was, and returns those that have started since. What waits
+// for a node that lives again is sent at once, and what a node leads that cannot go on is filed for recovery.
+func (l *loop) lookAtNodes(view topology.View, now time.Time) (returned []base.NodeID) {
+	changed := false
+	contacts := l.coord.o.Contacts()
 	for i := range view.Nodes {
 		n := &view.Nodes[i]
-		was, is := l.known[n.ID], life{boot: n.Boot, alive: n.Liveness == topology.Alive}
+		contact := contacts[n.ID]
+		was := l.known[n.ID]
+		is := life{
+			boot: max(was.boot, n.Boot, contact.Boot), alive: n.Liveness == topology.Alive,
+			lost: lossOf(n, contact),
+		}
+		if is.lost == silent {
+			is.silentSince = was.silentSince
+			if was.lost != silent {
+				is.silentSince = now.Add(-contact.Silent)
+			}
+		}
 		if was == is {
 			continue
 		}
+		changed = true
 		l.known[n.ID] = is
 		if is.boot > was.boot {
 			returned = append(returned, n.ID)
 		}
-		if is.alive {
+		if is.alive && !was.alive || is.boot > was.boot {
 			l.rouse(n.ID)
 		}
+		l.noteLoss(n.ID, was, is, now)
+	}
+	if changed {
+		l.recover.rouse()
+		l.wishes.stale = true
 	}
 	return returned
+}
+
+// noteLoss acts on what has become of a node.
+func (l *loop) noteLoss(node base.NodeID, was, is life, now time.Time) {
+	if is.lost == silent {
+		l.silent[node] = true
+	} else {
+		delete(l.silent, node)
+	}
+	if is.lost == notLost && was.lost != notLost && is.boot == was.boot {
+		for a := range l.actives.ledBy(node) {
+			l.recover.foundAgain(a.ID)
+		}
+	}
+	l.judgeLed(node, now)
 }
 
 // rouse ends the pauses after a node's failures.

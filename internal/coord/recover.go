@@ -1,8 +1,7 @@
 package coord
 
 import (
-	"context"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -14,8 +13,12 @@ import (
 type recovery struct {
 	planner.Recovery
 	state   recoveryState
-	empty   bool // holds no record and nobody waits: there is no hurry
+	haste   haste
+	lost    bool        // for want of its leader alone: when that is heard again, there is nothing to recover
+	appends int64       // when the range was appended to last, as committed
+	why     *base.Error // it could not be decided the last time
 	retryAt time.Time
+	fencing
 }
 
 // recoveryState: to be fenced; fences are under way; the answers are here.
@@ -23,47 +26,104 @@ type recoveryState int
 
 const (
 	toFence recoveryState = iota
-	fencing
+	fencesOut
 	answered
 )
 
-// maxFences is how many segments one round of fences covers; one round is under way at a time.
+// haste says which recoveries come first.
+type haste int
+
+const (
+	asked   haste = iota // somebody waits for it
+	filled               // it holds records that somebody may want to read
+	nobodys              // in the background
+)
+
+// maxFences is how many segments one round of fences covers; one round begins at a time.
 const maxFences = planner.BatchSize
 
-// recoveries are the segments of one shard that wait for a seal. Those with records, or somebody waiting, come first;
-// the others are sealed in the background, so many a second.
+// backgroundRound is how often the background gets a round: its segments share messages, fsyncs and an entry.
+const backgroundRound = 500 * time.Millisecond
+
+// recoveries are the segments of one shard that wait for a seal. Those that somebody waits for come first, then those
+// with records; the others are sealed in the background, so many a second.
 type recoveries struct {
 	all       map[base.SegmentID]*recovery
-	round     bool // one is under way
+	round     uint64 // of fences, that was sent last
+	fresh     int    // segments of which answers may still come that are worth waiting for
 	perSecond int
 	tokens    float64 // of the background
 	refilled  time.Time
 }
 
 func newRecoveries(perSecond int) recoveries {
-	return recoveries{all: make(map[base.SegmentID]*recovery), perSecond: perSecond}
+	return recoveries{all: make(map[base.SegmentID]*recovery), perSecond: perSecond, tokens: maxFences}
 }
 
 func (rs *recoveries) len() int { return len(rs.all) }
 
-// found files a segment that a node says it cannot lead any more.
-func (rs *recoveries) found(a *meta.Assignment, empty bool, now time.Time) {
-	if r := rs.all[a.Segment]; r != nil {
-		r.empty = r.empty && empty
-		return
+// file adds a segment, or puts the one that is there in more haste.
+func (rs *recoveries) file(ref base.RangeRef, seg base.SegmentID, epoch base.Epoch, h haste, now time.Time) (r *recovery, fresh bool) {
+	if r = rs.all[seg]; r != nil {
+		rs.hasten(r, h, now)
+		return r, false
 	}
-	rs.all[a.Segment] = &recovery{empty: empty, Recovery: planner.Recovery{
-		Ref: a.Ref, Segment: a.Segment, Epoch: a.Epoch, Cause: base.CauseRecovery, SinceMs: now.UnixMilli(),
+	r = &recovery{haste: h, Recovery: planner.Recovery{
+		Ref: ref, Segment: seg, Epoch: epoch, Cause: base.CauseRecovery, SinceMs: now.UnixMilli(),
 	}}
+	rs.all[seg] = r
+	return r, true
+}
+
+// hasten makes somebody's wish felt: the gap is counted from there.
+func (rs *recoveries) hasten(r *recovery, h haste, now time.Time) {
+	if h < r.haste {
+		if r.haste == nobodys {
+			r.SinceMs = now.UnixMilli()
+		}
+		r.haste = h
+	}
+}
+
+// hurry puts a segment first, if it is to be recovered.
+func (rs *recoveries) hurry(seg base.SegmentID, now time.Time) {
+	if r := rs.all[seg]; r != nil {
+		rs.hasten(r, asked, now)
+	}
+}
+
+// found files a segment that a node says it cannot lead any more.
+func (rs *recoveries) found(a *meta.Assignment, h haste, now time.Time) {
+	r, _ := rs.file(a.Ref, a.Segment, a.Epoch, h, now)
+	r.lost = false
+}
+
+// lost files a segment whose leader has gone, or has started anew.
+func (rs *recoveries) lost(a *active, cause base.Cause, wanted bool, now time.Time) {
+	h := nobodys
+	if wanted {
+		h = asked
+	}
+	r, fresh := rs.file(a.ref, a.ID, a.Epoch, h, now)
+	if fresh {
+		r.lost, r.Cause, r.appends = cause == base.CauseLeaderFailure, cause, a.LastAppendMs
+	}
+	r.lost = r.lost && cause == base.CauseLeaderFailure
+}
+
+// foundAgain drops the recovery of a segment whose leader is heard again and has led it all the time, unless its fences
+// are out.
+func (rs *recoveries) foundAgain(seg base.SegmentID) {
+	if r := rs.all[seg]; r != nil && r.lost && r.state == toFence {
+		delete(rs.all, seg)
+	}
 }
 
 // stateless files a segment that its leader cannot open, since it reaches nobody who knows what the range remembers: the
 // successor goes to one of those who do.
 func (rs *recoveries) stateless(a *meta.Assignment, now time.Time) {
-	if rs.all[a.Segment] == nil {
-		rs.all[a.Segment] = &recovery{Recovery: planner.Recovery{
-			Ref: a.Ref, Segment: a.Segment, Epoch: a.Epoch, Cause: base.CauseRecovery, SinceMs: now.UnixMilli(), On: a.From.Replicas,
-		}}
+	if r, fresh := rs.file(a.Ref, a.Segment, a.Epoch, filled, now); fresh {
+		r.On = a.From.Replicas
 	}
 }
 
@@ -75,14 +135,11 @@ func (rs *recoveries) opened(seg base.SegmentID) {
 }
 
 // want files a segment that somebody waits for.
-func (rs *recoveries) want(req RollRequest, now time.Time) {
-	r := rs.all[req.Segment]
-	if r == nil {
-		r = &recovery{Recovery: planner.Recovery{Ref: req.Ref, Segment: req.Segment, Epoch: req.Epoch, Cause: base.CauseRecovery, SinceMs: now.UnixMilli()}}
-		rs.all[req.Segment] = r
-	}
-	if r.empty { // the gap is what somebody felt of it
-		r.empty, r.SinceMs = false, now.UnixMilli()
+func (rs *recoveries) want(req *RollRequest, now time.Time) {
+	r, fresh := rs.file(req.Ref, req.Segment, req.Epoch, asked, now)
+	r.lost = false
+	if fresh && req.Cause == base.CauseOperator {
+		r.Cause = req.Cause
 	}
 }
 
@@ -100,20 +157,23 @@ func (rs *recoveries) ready() []planner.Recovery {
 func (rs *recoveries) done(seg base.SegmentID) { delete(rs.all, seg) }
 
 // undecided starts a recovery over, later: the answers did not suffice, or the seal was not committed.
-func (rs *recoveries) undecided(seg base.SegmentID, now time.Time) {
+func (rs *recoveries) undecided(seg base.SegmentID, why *base.Error, now time.Time) {
 	if r := rs.all[seg]; r != nil {
-		r.state, r.Answers, r.retryAt = toFence, nil, now.Add(again)
+		r.state, r.Answers, r.why, r.retryAt = toFence, nil, why, now.Add(again)
+	}
+}
+
+// rouse ends the pauses: what has changed about the nodes may be what was waited for.
+func (rs *recoveries) rouse() {
+	for _, r := range rs.all {
+		r.retryAt = time.Time{}
 	}
 }
 
 // next picks the segments of the next round: those in a hurry, then what the background may have. wait is when to
 // look again for the rest.
 func (rs *recoveries) next(now time.Time) (list []*recovery, wait time.Time) {
-	if rs.refilled.IsZero() {
-		rs.refilled = now
-	}
-	rs.tokens = min(rs.tokens+now.Sub(rs.refilled).Seconds()*float64(rs.perSecond), maxFences)
-	rs.refilled = now
+	rs.refill(now)
 	var idle []*recovery
 	for _, r := range rs.all {
 		switch {
@@ -122,113 +182,56 @@ func (rs *recoveries) next(now time.Time) (list []*recovery, wait time.Time) {
 			if wait.IsZero() || r.retryAt.Before(wait) {
 				wait = r.retryAt
 			}
-		case r.empty:
+		case r.haste == nobodys:
 			idle = append(idle, r)
-		case len(list) < maxFences:
+		default:
 			list = append(list, r)
 		}
 	}
-	for len(idle) > 0 && len(list) < maxFences && rs.tokens >= 1 {
-		rs.tokens--
-		list = append(list, idle[0])
-		idle = idle[1:]
+	if len(list) > maxFences {
+		slices.SortFunc(list, func(a, b *recovery) int {
+			if a.haste != b.haste {
+				return int(a.haste) - int(b.haste)
+			}
+			return int(a.SinceMs - b.SinceMs)
+		})
+		return list[:maxFences], now
+	}
+	return rs.addIdle(list, idle, wait, now)
+}
+
+// refill gives the background what it has earned since.
+func (rs *recoveries) refill(now time.Time) {
+	if !rs.refilled.IsZero() {
+		rs.tokens = min(rs.tokens+now.Sub(rs.refilled).Seconds()*float64(rs.perSecond), maxFences)
+	}
+	rs.refilled = now
+}
+
+// addIdle fills a round up with the background: those that were appended to last come first. A round of the background
+// alone waits until it is worth its messages.
+func (rs *recoveries) addIdle(list, idle []*recovery, wait, now time.Time) ([]*recovery, time.Time) {
+	if len(idle) == 0 {
+		return list, wait
+	}
+	worth := min(len(idle), int(backgroundRound.Seconds()*float64(rs.perSecond)), maxFences)
+	n := min(int(rs.tokens), len(idle), maxFences-len(list))
+	if n > 0 && (n >= worth || len(list) > 0) {
+		slices.SortFunc(idle, func(a, b *recovery) int { return int(min(max(b.appends-a.appends, -1), 1)) })
+		rs.tokens -= float64(n)
+		list = append(list, idle[:n]...)
+		idle = idle[n:]
 	}
 	if len(idle) > 0 {
-		wait = now.Add(100 * time.Millisecond)
+		wait = earlierOf(wait, now.Add(backgroundRound/5))
 	}
 	return list, wait
 }
 
-// fenced is what one round of fences brought.
-type fenced struct {
-	segments []base.SegmentID
-	answers  []meta.FenceAnswer
-}
-
-// answered files a round's answers. Segments without any are judged too: the verdict says what is missing.
-func (rs *recoveries) answered(f fenced) {
-	rs.round = false
-	for _, id := range f.segments {
-		if r := rs.all[id]; r != nil && r.state == fencing {
-			r.state = answered
-		}
+// earlierOf is earlier, for which the zero time is none.
+func earlierOf(a, b time.Time) time.Time {
+	if a.IsZero() {
+		return b
 	}
-	for _, a := range f.answers {
-		if r := rs.all[a.Segment]; r != nil {
-			r.Answers = append(r.Answers, a)
-		}
-	}
-}
-
-// fence starts the next round: one message to each replica, for all segments it holds, and at most FenceTimeout to
-// answer unless it is alone. No extent is ever used without its fence.
-func (l *loop) fence(now time.Time) {
-	if l.recover.round || l.recover.len() == 0 {
-		return
-	}
-	list, wait := l.recover.next(now)
-	if !wait.IsZero() {
-		l.lookAgain(wait)
-	}
-	if len(list) == 0 {
-		return
-	}
-	requests, err := l.fenceRequests(list)
-	if err != nil {
-		l.lookAgain(now.Add(again))
-		return
-	}
-	segments := make([]base.SegmentID, len(list))
-	for i, r := range list {
-		r.state, r.Answers = fencing, nil
-		segments[i] = r.Segment
-	}
-	l.recover.round = true
-	l.coord.running.Go(func() {
-		answers := l.ask(requests)
-		l.inbox.deliver(func(in *letters) { in.fenced = append(in.fenced, fenced{segments: segments, answers: answers}) })
-	})
-}
-
-// fenceRequests names, by disk, what is to be fenced.
-func (l *loop) fenceRequests(list []*recovery) (map[base.Replica][]meta.FenceRequest, error) {
-	requests := make(map[base.Replica][]meta.FenceRequest)
-	err := l.view(func(s *meta.State) error {
-		for _, r := range list {
-			seg := find(s, r.Ref, r.Segment)
-			if seg == nil || seg.State != base.StateActive {
-				continue
-			}
-			for _, replica := range seg.Replicas {
-				requests[replica] = append(requests[replica], meta.FenceRequest{Ref: r.Ref, Epoch: seg.Epoch, Segment: seg.ID, Base: seg.Base})
-			}
-		}
-		return nil
-	})
-	return requests, err
-}
-
-func (l *loop) ask(requests map[base.Replica][]meta.FenceRequest) []meta.FenceAnswer {
-	patience := l.coord.o.FenceTimeout
-	if len(requests) == 1 {
-		patience = l.coord.o.TellTimeout // there is nobody else whose answer could do instead
-	}
-	ctx, cancel := context.WithTimeout(l.ctx, patience)
-	defer cancel()
-	var mu sync.Mutex
-	var all []meta.FenceAnswer
-	var asking sync.WaitGroup
-	for to, list := range requests {
-		asking.Go(func() {
-			answers, err := l.coord.o.Nodes.Fence(ctx, to, list)
-			if err != nil {
-				l.coord.o.Logger.Warn("replica has not answered all fences", "node", string(to.Node), "answers", len(answers), "asked", len(list), "error", err)
-			}
-			mu.Lock()
-			all = append(all, answers...)
-			mu.Unlock()
-		})
-	}
-	asking.Wait()
-	return all
+	return earlier(a, b)
 }

@@ -116,12 +116,12 @@ func TestOpeningEndsOnlyWhatWasForWantOfTheState(t *testing.T) {
 	require.Zero(t, rs.len())
 
 	rs.stateless(asg, now)
-	rs.all[7].state = fencing
+	rs.all[7].state = fencesOut
 	rs.opened(7)
 	require.Equal(t, 1, rs.len(), "its fence is under way")
 	rs.done(7)
 
-	rs.found(asg, false, now)
+	rs.found(asg, filled, now)
 	rs.opened(7)
 	require.Equal(t, 1, rs.len(), "a node cannot lead it any more")
 	rs.stateless(asg, now)

@@ -296,12 +296,16 @@ func (l *loop) onConfirmation(b *outbox, p *pile, c *meta.Confirmation, asg *met
 		}
 		delete(p.flying.segments, c.Segment)
 		if c.Status == meta.StatusFenced && l.awaited(c.Ref.Topic) {
-			l.recover.found(asg, false, now) // and it is open when its successor is
+			l.recover.found(asg, asked, now) // and it is open when its successor is
 			return
 		}
 		delete(l.unopened, c.Segment)
 		if c.Status == meta.StatusFenced {
-			l.recover.found(asg, c.Empty, now)
+			h := filled
+			if c.Empty {
+				h = nobodys
+			}
+			l.recover.found(asg, h, now)
 			return
 		}
 		l.recover.opened(c.Segment)
