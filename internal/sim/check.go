@@ -19,6 +19,12 @@ type facts struct {
 	cluster base.ClusterID
 	leaders map[reign]base.NodeID
 	states  map[moment]sighting
+	seals   map[base.SegmentID]seal
+}
+
+// seal is the committed end of a segment, and when it was seen first.
+type seal struct {
+	end, at int64
 }
 
 // reign is a time in which at most one node leads.
@@ -39,13 +45,14 @@ type sighting struct {
 }
 
 func newFacts() facts {
-	return facts{leaders: make(map[reign]base.NodeID), states: make(map[moment]sighting)}
+	return facts{leaders: make(map[reign]base.NodeID), states: make(map[moment]sighting), seals: make(map[base.SegmentID]seal)}
 }
 
 // Check holds what must be so at every moment against the inside of all brokers that run:
 //   - they are of one cluster, the one that there ever was;
 //   - a shard has at most one leader in a term;
-//   - replicas that have applied the same commands are equal, and break none of their own invariants.
+//   - replicas that have applied the same commands are equal, and break none of their own invariants;
+//   - see checkCopies for what must be so of the copies of segments.
 func (c *Cluster) Check() {
 	c.T.Helper()
 	synctest.Wait()
@@ -57,6 +64,7 @@ func (c *Cluster) Check() {
 			c.Fatalf("%s: %s", n.Name, problem)
 		}
 	}
+	c.checkCopies()
 }
 
 // add compares one broker with what is known, and remembers what is new.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/config"
 	"github.com/eastguard/eastguard/internal/sim/history"
+	"github.com/eastguard/eastguard/internal/sim/ledger"
 	"github.com/eastguard/eastguard/internal/vfs"
 	"github.com/eastguard/eastguard/sdk"
 )
@@ -32,8 +33,10 @@ type Cluster struct {
 	Trace *Trace
 	Rand  *rand.Rand
 	Asked *history.Recorder
+	Book  *ledger.Book // what became of records
 
 	options Options
+	began   time.Time
 	nodes   []*Node
 	clients []*sdk.Client
 	loads   []*Load
@@ -89,9 +92,12 @@ func Run(t *testing.T, o Options, test func(t *testing.T, c *Cluster)) {
 func newCluster(t *testing.T, o Options) *Cluster {
 	c := &Cluster{T: t, Net: NewNetwork(latency), Trace: newTrace(), Rand: rand.New(rand.NewPCG(o.Seed, 1)), options: o}
 	c.Asked = history.NewRecorder(func(op history.Op) { c.Trace.Logf("client", "%s", op) })
-	c.facts = newFacts()
+	c.facts, c.Book, c.began = newFacts(), new(ledger.Book), time.Now()
 	return c
 }
+
+// now is the time of what is written down in the book.
+func (c *Cluster) now() int64 { return int64(time.Since(c.began)) }
 
 // end stops whatever still runs, and gives libraries time to end what they do not let anybody wait for.
 func (c *Cluster) end() {

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/sim/history"
+	"github.com/eastguard/eastguard/sdk"
 )
 
 // LoadOptions say what clients do.
 type LoadOptions struct {
-	Clients   int           // that change and read topics; 3
-	Topics    int           // names in use at once; 6
-	Think     time.Duration // between two operations of a client, on average; 300 ms
-	Producers int           // topics that are written, by one producer each; 0
+	Clients int           // that change and read topics; 3, or none where negative
+	Topics  int           // names in use at once; 6
+	Think   time.Duration // between two operations of a client, on average; 300 ms
+	Streams StreamOptions // topics that are written and read; none
 }
 
 // Load is clients at work.
@@ -40,18 +41,48 @@ func (c *Cluster) StartLoad(o LoadOptions) *Load {
 	def(&o.Think, 300*time.Millisecond)
 	l := &Load{c: c, o: o, stopped: make(chan struct{}), names: history.NewNames(o.Topics)}
 	c.loads = append(c.loads, l)
-	for i := range o.Clients {
+	for i := range max(0, o.Clients) {
 		cl, rng := c.Client(), rand.New(rand.NewPCG(c.Rand.Uint64(), uint64(i)))
 		l.clients.Go(func() {
 			c.Asked.Work(l.stopped, history.Worker{Client: i, Admin: cl.Admin(), Names: l.names, Rand: rng, Think: o.Think, Within: operationWithin})
 		})
 	}
-	for i := range o.Producers {
-		s := &stream{c: c, topic: fmt.Sprintf("stream-%d", i), client: c.Client()}
-		l.streams = append(l.streams, s)
-		l.clients.Go(func() { s.produce(l.stopped, rand.New(rand.NewPCG(c.options.Seed, uint64(i)))) })
+	for range o.Streams.Topics {
+		l.stream(o.Streams)
 	}
 	return l
+}
+
+// stream sets a topic's writers and readers to work.
+func (l *Load) stream(o StreamOptions) {
+	def(&o.Ranges, 2)
+	def(&o.Factor, 1)
+	def(&o.Writers, 1)
+	def(&o.Every, 200*time.Millisecond)
+	def(&o.Burst, 1)
+	def(&o.ValueBytes, 32)
+	c := l.c
+	s := &stream{c: c, o: o, topic: fmt.Sprintf("stream-%d", len(l.streams)), client: c.Client()}
+	var readers []*sdk.Client
+	for range o.Readers {
+		readers = append(readers, c.Client())
+	}
+	rngs := make([]*rand.Rand, o.Writers)
+	for i := range rngs {
+		rngs[i] = rand.New(rand.NewPCG(c.options.Seed, uint64(100*len(l.streams)+i)))
+	}
+	l.streams = append(l.streams, s)
+	l.clients.Go(func() {
+		if !s.make(l.stopped) {
+			return
+		}
+		for i, rng := range rngs {
+			l.clients.Go(func() { s.write(l.stopped, i, rng) })
+		}
+		for i, client := range readers {
+			l.clients.Go(func() { s.read(l.stopped, fmt.Sprintf("%s/%d", s.topic, i), client) })
+		}
+	})
 }
 
 func def[T comparable](v *T, d T) {
@@ -86,8 +117,18 @@ func (l *Load) Verify() {
 		}
 	}
 	for _, s := range l.streams {
-		if err := s.verify(); err != nil {
+		if err := s.pass(); err != nil {
 			l.c.Fatalf("%v", err)
 		}
+	}
+	l.c.Audit()
+}
+
+// Served waits until every stream acks again.
+func (l *Load) Served(within time.Duration) {
+	l.c.T.Helper()
+	for _, s := range l.streams {
+		before := s.acked.Load()
+		l.c.Await(within, s.topic+" is written", func() bool { return s.acked.Load() > before })
 	}
 }

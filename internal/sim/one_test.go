@@ -12,7 +12,7 @@ func TestOneNode(t *testing.T) {
 	alone := func(_ int, cfg *config.Config) { cfg.JoinSeedNodes = nil }
 	Run(t, Options{Seed: 1, Config: alone}, func(t *testing.T, c *Cluster) {
 		c.Start(1)
-		load := c.StartLoad(LoadOptions{Producers: 2})
+		load := c.StartLoad(LoadOptions{Streams: StreamOptions{Topics: 2}})
 		n := c.Node(1)
 		for _, end := range []func(){n.Kill, n.Crash, n.Stop, n.Crash, n.Kill} {
 			time.Sleep(5 * time.Second)

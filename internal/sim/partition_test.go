@@ -12,7 +12,7 @@ func TestFiveMinutePartition(t *testing.T) {
 	Run(t, Options{Seed: 1}, func(t *testing.T, c *Cluster) {
 		c.Start(5)
 		c.Quiet(time.Minute)
-		load := c.StartLoad(LoadOptions{Think: 3 * time.Second, Producers: 1})
+		load := c.StartLoad(LoadOptions{Think: 3 * time.Second, Streams: StreamOptions{Topics: 1}})
 		c.Partition(c.Nodes()[:3], c.Nodes()[3:])
 		for range 10 {
 			time.Sleep(30 * time.Second)

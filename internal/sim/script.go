@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"github.com/eastguard/eastguard/internal/vfs"
 )
 
 // Script is a seeded choice of faults.
@@ -14,6 +12,7 @@ type Script struct {
 	AtMost  int // nodes join until there are so many; 5
 	Steps   int // 12
 	Longest time.Duration
+	Faults  []action // what can happen; actions
 }
 
 // action is one thing that can happen to a cluster.
@@ -44,13 +43,7 @@ var actions = []action{
 		near, far := c.halves()
 		c.Partition(near, far)
 	}},
-	{"one way", 1, anyRuns, func(c *Cluster, _ *Script) {
-		from, to := c.nodes[c.Rand.IntN(len(c.nodes))], c.nodes[c.Rand.IntN(len(c.nodes))]
-		if from != to {
-			c.Trace.Logf("script", "nothing reaches %s from %s", to.Name, from.Name)
-			c.Net.Cut(from.IP, to.IP)
-		}
-	}},
+	{"one way", 1, anyRuns, oneWay},
 	{"flap", 1, anyRuns, func(c *Cluster, _ *Script) {
 		n := c.someRunning()
 		for range 5 {
@@ -62,15 +55,9 @@ var actions = []action{
 			c.Check()
 		}
 	}},
-	{"loss", 1, always, func(c *Cluster, _ *Script) {
-		part := c.Rand.Float64() / 2
-		c.Trace.Logf("script", "%.0f %% of packets are lost", 100*part)
-		c.Net.LosePackets(func() bool { return rand.Float64() < part })
-	}},
+	{"loss", 1, always, losePackets},
 	{"slow disk", 1, anyRuns, func(c *Cluster, _ *Script) {
-		n, d := c.someRunning(), time.Duration(c.Rand.Int64N(int64(time.Second)))
-		c.Trace.Logf("script", "%s syncs in %v", n.Name, d)
-		n.proc.disk.Add(vfs.Rule{Ops: vfs.OpSyncs, Delay: d})
+		c.someRunning().SlowDisk(time.Duration(c.Rand.Int64N(int64(time.Second))))
 	}},
 	{"heal", 4, always, func(c *Cluster, _ *Script) { c.mend() }},
 }
@@ -92,16 +79,6 @@ func (c *Cluster) someDown() *Node {
 }
 
 func pick(rng *rand.Rand, nodes []*Node) *Node { return nodes[rng.IntN(len(nodes))] }
-
-// mend ends what makes networks and disks bad.
-func (c *Cluster) mend() {
-	c.Heal()
-	c.Net.LosePackets(nil)
-	for _, n := range c.Running() {
-		n.proc.disk.Clear()
-		n.proc.disk.Add(usualDisk)
-	}
-}
 
 func (c *Cluster) without(n *Node) []*Node {
 	return slices.DeleteFunc(slices.Clone(c.nodes), func(other *Node) bool { return other == n })
@@ -127,29 +104,37 @@ func (c *Cluster) Play(s Script, o LoadOptions) {
 	def(&s.AtMost, 5)
 	def(&s.Steps, 12)
 	def(&s.Longest, 6*time.Second)
+	if s.Faults == nil {
+		s.Faults = actions
+	}
 	c.Start(s.Nodes)
 	c.Quiet(time.Minute)
 	load := c.StartLoad(o)
 	for range s.Steps {
-		c.choose().do(c, &s)
+		c.choose(s.Faults).do(c, &s)
 		c.Check()
+		c.reap()
 		time.Sleep(time.Duration(c.Rand.Int64N(int64(s.Longest))))
 		c.Check()
+		c.reap()
 	}
-	load.Stop()
 	c.mend()
+	c.reap()
 	for _, n := range c.nodes {
 		if n.proc == nil {
 			n.Start()
 		}
 	}
+	c.Await(time.Minute, "all nodes serve", c.allServe)
+	load.Served(time.Minute)
+	load.Stop()
 	c.Quiet(3 * time.Minute)
 	load.Verify()
 	c.Check()
 }
 
 // choose draws one action among those that are possible.
-func (c *Cluster) choose() action {
+func (c *Cluster) choose(actions []action) action {
 	total := 0
 	for _, a := range actions {
 		if a.can(c) {

@@ -14,9 +14,9 @@ import (
 	"github.com/eastguard/eastguard/internal/config"
 )
 
-// runs is how many seeds are played: EASTGUARD_SIM_RUNS, else 500 with EASTGUARD_SOAK=1, else usualRuns. EASTGUARD_SIM_SEED
-// plays that one alone.
-func runs(t *testing.T) (first, last uint64) {
+// runs is how many seeds are played: EASTGUARD_SIM_RUNS, else 500 with EASTGUARD_SOAK=1, else usual. EASTGUARD_SIM_SEED
+// plays that one alone, EASTGUARD_SIM_FIRST begins there.
+func runs(t *testing.T, usual uint64) (first, last uint64) {
 	number := func(name string) uint64 {
 		n, err := strconv.ParseUint(os.Getenv(name), 10, 64)
 		require.NoError(t, err, name)
@@ -27,22 +27,28 @@ func runs(t *testing.T) (first, last uint64) {
 		seed := number("EASTGUARD_SIM_SEED")
 		return seed, seed
 	case os.Getenv("EASTGUARD_SIM_RUNS") != "":
-		return 1, number("EASTGUARD_SIM_RUNS")
+		last = number("EASTGUARD_SIM_RUNS")
 	case os.Getenv("EASTGUARD_SOAK") != "":
-		return 1, 500
+		last = 500
+	default:
+		last = usual
 	}
-	return 1, usualRuns
+	first = 1
+	if os.Getenv("EASTGUARD_SIM_FIRST") != "" {
+		first = number("EASTGUARD_SIM_FIRST")
+	}
+	return first, first + last - 1
 }
 
 // Nodes join, leave, crash, return and are cut off from each other, while clients change topics and write records.
 // After each step no invariant is broken; at the end everything that clients were told is so.
 func TestScripts(t *testing.T) {
-	first, last := runs(t)
+	first, last := runs(t, usualRuns)
 	for seed := first; seed <= last; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			o, s := ordinary(seed)
-			Run(t, o, func(_ *testing.T, c *Cluster) { c.Play(s, LoadOptions{Producers: 2}) })
+			Run(t, o, func(_ *testing.T, c *Cluster) { c.Play(s, LoadOptions{Streams: StreamOptions{Topics: 2}}) })
 		})
 	}
 }
@@ -77,7 +83,7 @@ func TestBugbase(t *testing.T) {
 		for i := range replays {
 			t.Run(fmt.Sprintf("%s/%d", filepath.Base(file), i), func(t *testing.T) {
 				t.Parallel()
-				Run(t, o, func(_ *testing.T, c *Cluster) { c.Play(s, LoadOptions{Producers: 2}) })
+				Run(t, o, func(_ *testing.T, c *Cluster) { c.Play(s, LoadOptions{Streams: StreamOptions{Topics: 2}}) })
 			})
 		}
 	}

@@ -10,7 +10,7 @@ func TestWholeClusterRestart(t *testing.T) {
 	Run(t, Options{Seed: 1, Shards: 8}, func(t *testing.T, c *Cluster) {
 		c.Start(3)
 		c.Quiet(time.Minute)
-		load := c.StartLoad(LoadOptions{Producers: 2})
+		load := c.StartLoad(LoadOptions{Streams: StreamOptions{Topics: 2}})
 		time.Sleep(10 * time.Second)
 		for range 3 {
 			for _, n := range c.Nodes() {

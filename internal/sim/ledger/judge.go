@@ -23,9 +23,14 @@ const perInvariant = 5
 
 // Judge holds every invariant against a history.
 func Judge(h *History) []Problem {
-	j := &judge{h: h, segments: make(map[base.SegmentID]*Segment), copies: make(map[holding]*Copy), told: make(map[string]int)}
+	j := &judge{h: h, segments: make(map[base.SegmentID]*Segment), chain: make(map[base.RangeRef][]*Segment), copies: make(map[holding]*Copy), told: make(map[string]int)}
 	for i := range h.Segments {
-		j.segments[h.Segments[i].ID] = &h.Segments[i]
+		s := &h.Segments[i]
+		j.segments[s.ID] = s
+		j.chain[s.Ref] = append(j.chain[s.Ref], s)
+	}
+	for _, chain := range j.chain {
+		slices.SortFunc(chain, func(a, b *Segment) int { return cmp.Or(cmp.Compare(a.Base, b.Base), cmp.Compare(a.Epoch, b.Epoch)) })
 	}
 	for i := range h.Copies {
 		c := &h.Copies[i]
@@ -57,6 +62,7 @@ type holding struct {
 type judge struct {
 	h        *History
 	segments map[base.SegmentID]*Segment
+	chain    map[base.RangeRef][]*Segment // by base
 	copies   map[holding]*Copy
 	problems []Problem
 	told     map[string]int
@@ -82,34 +88,44 @@ func clip(s *Segment, c *Copy) int64 {
 	return min(c.Durable, c.Commit)
 }
 
-// ends: a sealed segment ends behind everything that was acked in it, and nothing is acked before its base.
+// ends: a sealed segment ends behind everything that was acked in it, and everything acked lies in some segment.
+//
+// An ack may name a later segment than the one that holds the record: that of the leader which knew the retry again.
 func (j *judge) ends() {
 	for _, a := range j.h.Acks {
-		s := j.segments[a.Segment]
-		switch {
-		case s == nil:
-			j.complain("END", "record %v was acked at %v in segment %v, which is not in metadata", a.ID, a.Place, a.Segment)
-		case s.Ref != a.Ref || a.Offset < s.Base:
-			j.complain("END", "record %v was acked at %v in segment %v of %v, which begins at %d", a.ID, a.Place, s.ID, s.Ref, s.Base)
+		switch s := j.segments[a.Segment]; {
+		case j.segmentAt(a.Place) == nil:
+			j.complain("END", "record %v was acked at %v (segment %v), where metadata has no segment", a.ID, a.Place, a.Segment)
+		case s == nil: // it ended without a record of its own
+		case s.Ref != a.Ref:
+			j.complain("END", "record %v was acked at %v in segment %v, which is of %v", a.ID, a.Place, s.ID, s.Ref)
 		case s.Sealed() && a.Offset >= s.End:
 			j.complain("END", "record %v was acked at %v in segment %v, which ends at %d", a.ID, a.Place, s.ID, s.End)
 		}
 	}
 }
 
+// segmentAt is the segment that holds a place, or nil.
+func (j *judge) segmentAt(p Place) *Segment {
+	for _, s := range j.chain[p.Ref] {
+		if p.Offset >= s.Base && (!s.Sealed() || p.Offset < s.End) {
+			return s
+		}
+	}
+	return nil
+}
+
 // acked: an ack needs all replicas, so each that was not taken away on purpose has the record, the short ones too; and
 // one at least holds the whole segment.
 func (j *judge) acked() {
-	inSegment := make(map[base.SegmentID][]Ack)
+	inSegment := make(map[*Segment][]Ack)
 	for _, a := range j.h.Acks {
-		inSegment[a.Segment] = append(inSegment[a.Segment], a)
-	}
-	for id, acks := range inSegment {
-		s := j.segments[id]
-		if s == nil {
-			continue // told by ends
+		if s := j.segmentAt(a.Place); s != nil { // else ends tells
+			inSegment[s] = append(inSegment[s], a)
 		}
-		wholes := 0
+	}
+	for s, acks := range inSegment {
+		id, wholes := s.ID, 0
 		for _, r := range s.Replicas {
 			c := j.copies[holding{r, id}]
 			if j.whole(s, c) {
@@ -212,13 +228,7 @@ func (j *judge) denseCopies() {
 
 // chains: a range's segments follow each other without a gap, the first begins at 0, and only the last may be active.
 func (j *judge) chains() {
-	ranges := make(map[base.RangeRef][]*Segment)
-	for i := range j.h.Segments {
-		s := &j.h.Segments[i]
-		ranges[s.Ref] = append(ranges[s.Ref], s)
-	}
-	for ref, chain := range ranges {
-		slices.SortFunc(chain, func(a, b *Segment) int { return cmp.Or(cmp.Compare(a.Base, b.Base), cmp.Compare(a.Epoch, b.Epoch)) })
+	for ref, chain := range j.chain {
 		next := int64(0)
 		for i, s := range chain {
 			if s.Base != next {

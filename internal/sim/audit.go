@@ -1,0 +1,106 @@
+package sim
+
+import (
+	"math"
+	"math/rand"
+	"slices"
+	"strings"
+	"testing/synctest"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/sim/ledger"
+	"github.com/eastguard/eastguard/internal/vfs"
+)
+
+// Audit compares what clients were told of the streams' records with what metadata has committed and with what lies on
+// the disk of each node, as a loss of power at this moment would leave it: what was acked is there even then.
+func (c *Cluster) Audit() {
+	c.T.Helper()
+	synctest.Wait()
+	commits := make(map[copyOf]int64)
+	for _, n := range c.Running() {
+		in := n.Inspect()
+		for _, s := range in.Segments {
+			commits[copyOf{base.Replica{Node: in.Node, Disk: in.Disk}, s.Segment}] = s.Commit
+		}
+	}
+	topics := c.streamed()
+	segments := c.committed(topics)
+	var copies []ledger.Copy
+	for _, n := range c.nodes {
+		h := n.checkDisk(n.disk.CrashClone(rand.New(rand.NewSource(0)), 0), topics)
+		for _, held := range h.copies {
+			held.Commit = commits[copyOf{held.Replica, held.Segment}]
+			copies = append(copies, held)
+		}
+	}
+	c.Book.Change(func(h *ledger.History) { h.Segments, h.Copies = segments, copies })
+	if problems := ledger.Judge(c.Book.History()); len(problems) > 0 {
+		c.Fatalf("%s", ledger.Report(problems))
+	}
+	acks, reads := c.Book.Counts()
+	c.Trace.Logf("script", "audited: %d segments, %d copies, %d acks, %d reads", len(segments), len(copies), acks, reads)
+}
+
+// copyOf is one replica's copy of one segment.
+type copyOf struct {
+	replica base.Replica
+	segment base.SegmentID
+}
+
+// committed are the segments of some topics, as the shards' leaders have them.
+func (c *Cluster) committed(topics []base.TopicID) (list []ledger.Segment) {
+	for _, n := range c.Running() {
+		for _, r := range n.Inspect().Replicas {
+			if !r.Ready {
+				continue
+			}
+			for _, t := range r.Topics {
+				if slices.Contains(topics, t.ID) {
+					list = append(list, c.facts.segmentsOf(t)...)
+				}
+			}
+		}
+	}
+	return list
+}
+
+func (f *facts) segmentsOf(t *meta.Topic) (list []ledger.Segment) {
+	for _, r := range t.Ranges {
+		for _, s := range r.Segments {
+			list = append(list, ledger.Segment{
+				Ref: base.RangeRef{Topic: t.ID, Range: r.ID}, ID: s.ID, Epoch: s.Epoch, Base: s.Base, End: s.End, Replicas: s.Replicas, SealedBy: f.seals[s.ID].at,
+			})
+		}
+	}
+	return list
+}
+
+// checkDisk opens what a node has on its disk, as its next start would, and once more as the start after that: nothing
+// there may be damaged or unknown, and the second start finds what the first found. It notes what lies there.
+func (n *Node) checkDisk(image *vfs.Mem, topics []base.TopicID) holdings {
+	n.c.T.Helper()
+	image.SetCapacity(math.MaxInt64)
+	once, killed, err := n.open(image, topics)
+	if err != nil {
+		n.c.Fatalf("the disk of %s: %v", n.Name, err)
+	}
+	if once.replica.Disk.IsZero() {
+		return once
+	}
+	for _, again := range []*vfs.Mem{killed, image} { // as the first start left it by its end, and by a kill before
+		second, _, err := n.open(again, nil)
+		if err != nil {
+			n.c.Fatalf("the disk of %s, recovered again: %v", n.Name, err)
+		}
+		strange := slices.Concat(once.strange, second.strange)
+		if n.rotten {
+			strange = nil
+		}
+		n.c.Book.Change(func(h *ledger.History) {
+			h.Recoveries = append(h.Recoveries, ledger.Recovery{Replica: once.replica, Once: once.digest, Again: second.digest, Unrecognised: strings.Join(strange, "; ")})
+		})
+	}
+	return once
+}
