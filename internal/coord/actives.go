@@ -2,6 +2,7 @@ package coord
 
 import (
 	"iter"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
@@ -12,7 +13,6 @@ import (
 type actives struct {
 	topics map[base.TopicID]map[base.RangeID]*active
 	nodes  map[base.NodeID]map[base.RangeRef]bool
-	small  map[base.RangeRef]bool // those with fewer replicas than their topic's factor
 }
 
 // active is one of them.
@@ -21,13 +21,12 @@ type active struct {
 
 	ref     base.RangeRef
 	config  base.TopicConfig // of its topic
-	ordered bool             // its leader has been asked to end it
+	ordered time.Time        // when its leader was asked to end it; zero: never
 }
 
 func newActives() actives {
 	return actives{
 		topics: make(map[base.TopicID]map[base.RangeID]*active), nodes: make(map[base.NodeID]map[base.RangeRef]bool),
-		small: make(map[base.RangeRef]bool),
 	}
 }
 
@@ -39,7 +38,6 @@ func (as *actives) set(ref base.RangeRef, seg *meta.Segment, config base.TopicCo
 	old := as.get(ref)
 	if old != nil && seg != nil && old.ID == seg.ID {
 		old.Segment, old.config = seg, config
-		as.measure(old)
 		return nil
 	}
 	as.remove(ref)
@@ -57,16 +55,7 @@ func (as *actives) set(ref base.RangeRef, seg *meta.Segment, config base.TopicCo
 		}
 		as.nodes[r.Node][ref] = true
 	}
-	as.measure(a)
 	return a
-}
-
-func (as *actives) measure(a *active) {
-	if len(a.Replicas) < a.config.ReplicationFactor {
-		as.small[a.ref] = true
-	} else {
-		delete(as.small, a.ref)
-	}
 }
 
 func (as *actives) remove(ref base.RangeRef) {
@@ -80,7 +69,6 @@ func (as *actives) remove(ref base.RangeRef) {
 			delete(as.nodes, r.Node)
 		}
 	}
-	delete(as.small, ref)
 	delete(as.topics[ref.Topic], ref.Range)
 	if len(as.topics[ref.Topic]) == 0 {
 		delete(as.topics, ref.Topic)
@@ -114,12 +102,4 @@ func (as *actives) ledBy(node base.NodeID) iter.Seq[*active] {
 			}
 		}
 	}
-}
-
-// boot is the start of a replica's node that was placed; 0 when it is not known.
-func boot(seg *meta.Segment, replica int) uint64 {
-	if replica < len(seg.Boots) {
-		return seg.Boots[replica]
-	}
-	return 0
 }

@@ -196,7 +196,7 @@ func (c *Coord) RequestRoll(ctx context.Context, req RollRequest) (meta.Assignme
 	if l == nil {
 		return meta.Assignment{}, base.Errorf(base.CodeNoLeader, "roll segment", "none of the %d shards led here has topic %s", leading, req.Ref.Topic)
 	}
-	return l.inbox.ask(ctx, req)
+	return l.inbox.ask(ctx, &ask{req: req})
 }
 
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) }

@@ -62,9 +62,11 @@ type fakeNode struct {
 	replica  base.Replica
 	boot     uint64
 	ends     map[base.SegmentID]int64 // what it has of active segments
-	fences   int                      // messages
-	hung     bool                     // takes messages and never answers
+	damaged  map[base.SegmentID]bool
+	fences   int  // messages
+	hung     bool // takes messages and never answers
 	asked    []meta.RollOrder
+	obeys    bool // and ends the segments that it is asked to end
 	stock    []meta.Held
 	counts   int
 }
@@ -73,7 +75,7 @@ func newFakeNode(r base.Replica) *fakeNode {
 	return &fakeNode{
 		held: map[base.SegmentID]meta.Assignment{}, trims: map[base.RangeRef]int64{}, deleted: map[base.TopicID]bool{},
 		previous: map[base.SegmentID]int64{}, fenced: map[base.SegmentID]bool{}, refuse: map[base.SegmentID]bool{},
-		lost: map[base.SegmentID]bool{}, ends: map[base.SegmentID]int64{}, replica: r, boot: 1,
+		lost: map[base.SegmentID]bool{}, ends: map[base.SegmentID]int64{}, damaged: map[base.SegmentID]bool{}, replica: r, boot: 1,
 	}
 }
 
@@ -263,6 +265,9 @@ func (w *world) Tell(ctx context.Context, to base.Replica, orders meta.Orders) (
 	}
 	for _, r := range orders.Rolls {
 		n.asked = append(n.asked, r)
+		if n.obeys {
+			w.obey(r, n.ends[r.Segment])
+		}
 		answers = append(answers, meta.Confirmation{Kind: meta.ConfirmRoll, Status: meta.StatusHeld, Ref: r.Ref, Segment: r.Segment})
 	}
 	for _, id := range orders.Deletes {
@@ -270,6 +275,16 @@ func (w *world) Tell(ctx context.Context, to base.Replica, orders meta.Orders) (
 		answers = append(answers, meta.Confirmation{Kind: meta.ConfirmDelete, Status: meta.StatusHeld, Ref: base.RangeRef{Topic: id}})
 	}
 	return answers, nil
+}
+
+// obey drains a segment and asks for its successor, like its leader.
+func (w *world) obey(r meta.RollOrder, end int64) {
+	go func() {
+		time.Sleep(5 * time.Millisecond)
+		_, _ = w.coord.RequestRoll(context.Background(), RollRequest{
+			Ref: r.Ref, Segment: r.Segment, Epoch: r.Epoch, End: end, Cause: r.Cause, FrozenMs: time.Now().Add(-5 * time.Millisecond).UnixMilli(),
+		})
+	}()
 }
 
 func (n *fakeNode) assign(a meta.Assignment) meta.Confirmation {
@@ -319,8 +334,15 @@ func (w *world) Fence(ctx context.Context, to base.Replica, requests []meta.Fenc
 			end = max(r.Base, n.ends[r.Segment])
 		}
 		n.fenced[r.Segment] = true
+		kind := meta.Extent
+		switch {
+		case n.replica != to:
+			kind = meta.NotMine
+		case n.damaged[r.Segment]:
+			kind = meta.Damaged
+		}
 		answers = append(answers, meta.FenceAnswer{
-			Segment: r.Segment, Replica: n.replica, Kind: meta.Extent, End: end, Bytes: 10 * end, LastAppendMs: 1, Unlisted: n.lost[r.Segment],
+			Segment: r.Segment, Replica: n.replica, Kind: kind, End: end, Bytes: 10 * end, LastAppendMs: 1, Unlisted: n.lost[r.Segment],
 			Unbroken: r.Boot != 0 && r.Boot == n.boot,
 		})
 	}

@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -121,22 +122,13 @@ func (l *loop) fenceRequests(list []*recovery) (map[base.Replica][]meta.FenceReq
 			if seg == nil || seg.State != base.StateActive {
 				continue // there is nothing to fence: the plan finds that it has ended
 			}
-			for replica, request := range fencesOf(r.Ref, seg) {
-				requests[replica] = append(requests[replica], request)
+			for _, replica := range seg.Replicas {
+				requests[replica] = append(requests[replica], seg.Fence(r.Ref, replica))
 			}
 		}
 		return nil
 	})
 	return requests, err
-}
-
-// fencesOf is what to ask the replicas of one segment.
-func fencesOf(ref base.RangeRef, seg *meta.Segment) map[base.Replica]meta.FenceRequest {
-	requests := make(map[base.Replica]meta.FenceRequest, len(seg.Replicas))
-	for i, replica := range seg.Replicas {
-		requests[replica] = meta.FenceRequest{Ref: ref, Epoch: seg.Epoch, Segment: seg.ID, Base: seg.Base, Boot: boot(seg, i)}
-	}
-	return requests
 }
 
 func (l *loop) sendFences(list []*recovery, requests map[base.Replica][]meta.FenceRequest, now time.Time) {
@@ -159,7 +151,7 @@ func (l *loop) sendFences(list []*recovery, requests map[base.Replica][]meta.Fen
 		l.coord.running.Go(func() {
 			ctx, cancel := context.WithTimeout(l.ctx, l.coord.o.TellTimeout)
 			defer cancel()
-			f.answers = l.coord.fence(ctx, to, fences)
+			f.answers = l.coord.fence(ctx, to, fences, f.awaited)
 			l.inbox.deliver(func(in *letters) { in.fenced = append(in.fenced, f) })
 		})
 	}
@@ -171,11 +163,15 @@ func (l *loop) sendFences(list []*recovery, requests map[base.Replica][]meta.Fen
 	l.lookAgain(now.Add(l.coord.o.FenceTimeout))
 }
 
-// fence asks one replica for all of its segments.
-func (c *Coord) fence(ctx context.Context, to base.Replica, fences []meta.FenceRequest) []meta.FenceAnswer {
+// fence asks one replica for all of its segments. That one which is not connected does not answer is no surprise.
+func (c *Coord) fence(ctx context.Context, to base.Replica, fences []meta.FenceRequest, connected bool) []meta.FenceAnswer {
 	answers, err := c.o.Nodes.Fence(ctx, to, fences)
 	if err != nil {
-		c.o.Logger.Warn("replica has not answered all fences", "node", string(to.Node), "answers", len(answers), "asked", len(fences), "error", err)
+		level := slog.LevelDebug
+		if connected {
+			level = slog.LevelWarn
+		}
+		c.o.Logger.Log(ctx, level, "replica has not answered all fences", "node", string(to.Node), "answers", len(answers), "asked", len(fences), "error", err)
 	}
 	return answers
 }

@@ -35,12 +35,12 @@ func lossOf(n *topology.Node, c Contact) loss {
 func (l *loop) judge(a *active, now time.Time) {
 	leader := a.Leader().Node
 	is := l.known[leader]
-	switch placed := boot(a.Segment, 0); {
+	switch placed := a.BootOf(a.Leader()); {
 	case placed != 0 && is.boot > placed:
 		// A leader leads a segment for one start of its process.
-		l.recover.lost(a, base.CauseRecovery, l.wanted(a.ref, now), now)
+		l.recover.lost(a, base.CauseRecovery, l.wanted(a, now), now)
 	case is.lost == gone, is.lost == silent && l.unheard(a, now):
-		l.recover.lost(a, base.CauseLeaderFailure, l.wanted(a.ref, now), now)
+		l.recover.lost(a, base.CauseLeaderFailure, l.wanted(a, now), now)
 	}
 }
 
@@ -100,11 +100,11 @@ func (l *loop) want(refs map[base.RangeRef]bool, now time.Time) {
 	}
 }
 
-func (l *loop) wanted(ref base.RangeRef, now time.Time) bool {
-	at, ok := l.wants[ref]
+func (l *loop) wanted(a *active, now time.Time) bool {
+	at, ok := l.wants[a.ref]
 	if ok && now.Sub(at) >= wantHolds {
-		delete(l.wants, ref)
-		return false
+		delete(l.wants, a.ref)
+		ok = false
 	}
-	return ok
+	return ok || len(l.asks[a.ID]) > 0
 }

@@ -42,9 +42,11 @@ type letters struct {
 	rescan   bool // the state was replaced as a whole
 }
 
-// ask is one caller of RequestRoll.
+// ask is one caller of RequestRoll or Seal.
 type ask struct {
 	req    RollRequest
+	order  bool            // the segment's leader is to be asked to end it
+	ctx    context.Context // the caller's
 	answer chan rollAnswer // capacity 1
 }
 
@@ -133,9 +135,9 @@ func union(a, b []base.Replica) []base.Replica {
 }
 
 // ask leaves a request and waits for its answer.
-func (b *inbox) ask(ctx context.Context, req RollRequest) (meta.Assignment, error) {
+func (b *inbox) ask(ctx context.Context, a *ask) (meta.Assignment, error) {
 	const op = "roll segment"
-	a := &ask{req: req, answer: make(chan rollAnswer, 1)}
+	a.ctx, a.answer = ctx, make(chan rollAnswer, 1)
 	b.mu.Lock()
 	if b.asking >= maxAsking {
 		b.mu.Unlock()

@@ -3,6 +3,7 @@ package coord
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -46,6 +47,7 @@ func newLoop(c *Coord, shard base.ShardID) *loop {
 	l.ctx, l.cancel = context.WithCancelCause(c.ctx)
 	l.inbox = newInbox(l.ctx)
 	l.recover = newRecoveries(c.o.IdlePerSecond)
+	l.wishes.perSecond = c.o.WishPerSecond
 	l.inbox.letters.rescan = true
 	l.inbox.nudge()
 	return l
@@ -118,14 +120,11 @@ func (l *loop) observe(in letters, now time.Time) {
 	var returned []base.NodeID
 	if in.nodes || in.rescan {
 		returned = l.lookAtNodes(l.coord.o.View(), now)
+		l.wishes.stale = l.wishes.stale || l.wishes.frail > 0
 	}
 	l.want(in.wants, now)
-	for _, a := range in.asks {
-		l.asks[a.req.Segment] = append(l.asks[a.req.Segment], a)
-		if a.req.End < 0 {
-			l.recover.want(&a.req, now)
-		}
-	}
+	orders := l.takeAsks(in.asks, now)
+	defer func() { l.askLeaders(orders, now) }() // once it is known what has become of their segments
 	if !in.rescan && len(in.segments)+len(in.trims)+len(in.deletes)+len(in.topics)+len(in.touched)+len(in.held)+len(returned) == 0 {
 		return
 	}
@@ -152,6 +151,21 @@ func (l *loop) observe(in letters, now time.Time) {
 	if topics != nil {
 		l.coord.adopt(l, topics)
 	}
+}
+
+// takeAsks files who waits for the end of a segment, and returns those whose segment's leader is to be asked.
+func (l *loop) takeAsks(asks []*ask, now time.Time) (orders []*ask) {
+	for _, a := range asks {
+		seg := a.req.Segment
+		l.asks[seg] = append(slices.DeleteFunc(l.asks[seg], func(o *ask) bool { return o.ctx.Err() != nil }), a)
+		switch {
+		case a.order:
+			orders = append(orders, a)
+		case a.req.End < 0:
+			l.recover.want(&a.req, now)
+		}
+	}
+	return orders
 }
 
 // scan files everything the shard holds: at the beginning, and when a snapshot replaced the state.
@@ -226,10 +240,13 @@ func (l *loop) changed(s *meta.State, in letters, now time.Time) {
 
 // noteActive keeps the index of the active segments. A new one may have been placed on a node that is gone by now.
 func (l *loop) noteActive(ref base.RangeRef, seg *meta.Segment, config base.TopicConfig, now time.Time) {
-	if a := l.actives.set(ref, seg, config); a != nil {
-		delete(l.wants, ref)
-		l.judge(a, now)
+	a := l.actives.set(ref, seg, config)
+	if a == nil {
+		return
 	}
+	delete(l.wants, ref)
+	l.judge(a, now)
+	l.wishes.stale = l.wishes.stale || len(a.Replicas) < a.config.ReplicationFactor
 }
 
 func (l *loop) schedule(t *meta.Topic) { l.agenda.set(t.ID, planner.TrimDue(t)) }

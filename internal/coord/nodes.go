@@ -16,7 +16,7 @@ type life struct {
 	alive       bool
 	lost        loss
 	silentSince time.Time // while it is lost by silence
-	retreat     retreat
+	retreats    bool      // it is to be emptied
 }
 
 // lookAtNodes compares what is known of the nodes with what was, and returns those that have started since. What waits
@@ -30,7 +30,7 @@ func (l *loop) lookAtNodes(view topology.View, now time.Time) (returned []base.N
 		was := l.known[n.ID]
 		is := life{
 			boot: max(was.boot, n.Boot, contact.Boot), alive: n.Liveness == topology.Alive,
-			lost: lossOf(n, contact),
+			lost: lossOf(n, contact), retreats: n.Standing != topology.Normal,
 		}
 		if is.lost == silent {
 			is.silentSince = was.silentSince

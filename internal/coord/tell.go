@@ -15,12 +15,14 @@ import (
 type lane int
 
 // What just happened goes urgent; what is told because the loop is new goes in the background. Trims and deletes are
-// confirmed when the files are gone, which may take a disk its time: no segment waits for that to be opened. Single orders
-// that a node could not carry out are told again by themselves, so that they hold nothing else up.
+// confirmed when the files are gone, which may take a disk its time: no segment waits for that to be opened. Segments that
+// should end have leaders that may have much to do first. Single orders that a node could not carry out are told again by
+// themselves, so that they hold nothing else up.
 const (
 	urgent lane = iota
 	background
 	removals
+	endings
 	repeats
 	lanes
 )
@@ -51,9 +53,16 @@ type orderSet struct {
 	segments map[base.SegmentID]base.RangeRef
 	trims    map[base.RangeRef]bool
 	deletes  map[base.TopicID]base.Replica
+	rolls    map[base.SegmentID]ending
 }
 
-func (s *orderSet) len() int { return len(s.segments) + len(s.trims) + len(s.deletes) }
+// ending is why a segment should end.
+type ending struct {
+	ref   base.RangeRef
+	cause base.Cause
+}
+
+func (s *orderSet) len() int { return len(s.segments) + len(s.trims) + len(s.deletes) + len(s.rolls) }
 
 func (b *outbox) len() int {
 	n := 0
@@ -145,6 +154,7 @@ func (p *pile) load(n int) {
 	move(&p.flying.segments, p.waiting.segments, &n)
 	move(&p.flying.trims, p.waiting.trims, &n)
 	move(&p.flying.deletes, p.waiting.deletes, &n)
+	move(&p.flying.rolls, p.waiting.rolls, &n)
 	if p.waiting.len() == 0 {
 		p.waiting = orderSet{} // gives the memory of a large start back
 	}
@@ -170,6 +180,7 @@ func (p *pile) defect(to *pile, now time.Time) {
 	move(&to.waiting.segments, p.flying.segments, &n)
 	move(&to.waiting.trims, p.flying.trims, &n)
 	move(&to.waiting.deletes, p.flying.deletes, &n)
+	move(&to.waiting.rolls, p.flying.rolls, &n)
 	p.flying = orderSet{}
 	to.fails = min(to.fails+1, 6)
 	to.retryAt = now.Add(100 * time.Millisecond << (to.fails - 1)) // 100 ms to 3.2 s
@@ -183,6 +194,9 @@ func (l *loop) orders(b *outbox, set *orderSet) (meta.Orders, error) {
 		for id, ref := range set.segments {
 			t := s.Topic(ref.Topic)
 			seg := find(s, ref, id)
+			if seg == nil {
+				delete(l.unopened, id)
+			}
 			if seg == nil || !slices.Contains(seg.Replicas, b.to) {
 				vanished = append(vanished, id)
 				continue
@@ -205,6 +219,14 @@ func (l *loop) orders(b *outbox, set *orderSet) (meta.Orders, error) {
 			}
 			o.Deletes = append(o.Deletes, id)
 		}
+		for id, e := range set.rolls {
+			seg := find(s, e.ref, id)
+			if seg == nil || seg.State != base.StateActive {
+				delete(set.rolls, id)
+				continue
+			}
+			o.Rolls = append(o.Rolls, meta.RollOrder{Ref: e.ref, Segment: id, Epoch: seg.Epoch, Cause: e.cause})
+		}
 		return nil
 	})
 	if err != nil {
@@ -212,7 +234,6 @@ func (l *loop) orders(b *outbox, set *orderSet) (meta.Orders, error) {
 	}
 	for _, id := range vanished {
 		delete(set.segments, id)
-		delete(l.unopened, id)
 	}
 	// In the order in which they were opened: a node seals what came before an active segment when it is told of that.
 	slices.SortFunc(o.Assignments, func(x, y meta.Assignment) int {
@@ -261,7 +282,7 @@ func (l *loop) onTold(t told, now time.Time) {
 			"segments", len(p.flying.segments), "trims", len(p.flying.trims), "deletes", len(p.flying.deletes), "error", t.err)
 		p.giveBack(now)
 		return
-	case t.lane == urgent, t.lane == removals:
+	case t.lane == urgent, t.lane == removals, t.lane == endings:
 		p.fails, p.retryAt = 0, time.Time{}
 	case t.lane == background: // a new coordinator's first round takes at most half of a node's time, and of this loop's
 		p.fails, p.retryAt = 0, now.Add(min(now.Sub(t.sent), maxRest))
@@ -295,26 +316,37 @@ func (l *loop) onConfirmation(b *outbox, p *pile, c *meta.Confirmation, asg *met
 			return
 		}
 		delete(p.flying.segments, c.Segment)
-		if c.Status == meta.StatusFenced && l.awaited(c.Ref.Topic) {
-			l.recover.found(asg, asked, now) // and it is open when its successor is
-			return
+		if c.Status == meta.StatusShort {
+			l.coord.o.Logger.Debug("replica's copy is short", "node", string(b.to.Node), "range", c.Ref.String(), "segment", c.Segment.String())
 		}
-		delete(l.unopened, c.Segment)
-		if c.Status == meta.StatusFenced {
-			h := filled
-			if c.Empty {
-				h = nobodys
-			}
-			l.recover.found(asg, h, now)
-			return
+		if asg.Leader() == b.to { // a follower takes what its leader sends, and confirms before there is anything
+			l.onLeader(c, asg, now)
 		}
-		l.recover.opened(c.Segment)
 	case meta.ConfirmTrim:
 		delete(p.flying.trims, c.Ref)
+	case meta.ConfirmRoll:
+		delete(p.flying.rolls, c.Segment)
 	case meta.ConfirmDelete:
 		if replica, ok := p.flying.deletes[c.Ref.Topic]; ok {
 			delete(p.flying.deletes, c.Ref.Topic)
 			l.gone = append(l.gone, meta.TopicGone{Topic: c.Ref.Topic, Replica: replica})
 		}
+	}
+}
+
+// onLeader takes a leader's word on its segment: it is open, or it cannot be led there any more.
+func (l *loop) onLeader(c *meta.Confirmation, asg *meta.Assignment, now time.Time) {
+	switch {
+	case c.Status != meta.StatusFenced:
+		delete(l.unopened, c.Segment)
+		l.recover.opened(c.Segment)
+	case l.awaited(c.Ref.Topic):
+		l.recover.found(asg, asked, now) // and it is open when its successor is
+	case c.Empty:
+		delete(l.unopened, c.Segment)
+		l.recover.found(asg, nobodys, now)
+	default:
+		delete(l.unopened, c.Segment)
+		l.recover.found(asg, filled, now)
 	}
 }
