@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/topology"
@@ -64,7 +65,7 @@ func (p *Placer) Place(w Want) (Placement, error) {
 	c := p.choose(w)
 	size, least := Copies(w.Config.ReplicationFactor), Copies(w.Least)
 	if n := c.count(); n < w.Least {
-		return Placement{Explain: c.explain}, base.Errorf(base.CodeNotEnoughNodes, "place segment", "%d of %d nodes can take a segment, %d are needed", n, len(p.view.Nodes), w.Least)
+		return Placement{Explain: c.explain}, base.Errorf(base.CodeNotEnoughNodes, "place segment", "%d of %d nodes can take a segment, %d are needed%s", n, len(p.view.Nodes), w.Least, c.reasons())
 	}
 	if !c.lead(w) {
 		return Placement{Explain: c.explain}, base.Errorf(base.CodeNotEnoughNodes, "place segment", "none of the %d replicas that know what the range remembers can lead", len(w.Leads))
@@ -117,7 +118,7 @@ func (p *Placer) choose(w Want) *choice {
 		case why != "":
 			c.note(n, "not considered, it is %s", why)
 		case slices.Contains(w.Lost, n.ID):
-			c.note(n, "not considered, the leader has lost it")
+			c.note(n, "not considered, it is lost to the leader")
 		case slices.Contains(w.Late, n.ID):
 			c.doubt[n.ID] = "late"
 			c.ranked[late] = append(c.ranked[late], n)
@@ -150,6 +151,22 @@ func (w *Want) mayStay(n *topology.Node) bool {
 
 func (c *choice) note(n *topology.Node, format string, args ...any) {
 	c.explain = append(c.explain, string(n.ID)+": "+fmt.Sprintf(format, args...))
+}
+
+// reasons says why nodes were not considered, of the first few.
+func (c *choice) reasons() string {
+	const few = 5
+	var list []string
+	for _, line := range c.explain {
+		list = append(list, strings.Replace(line, ": not considered, it", "", 1))
+	}
+	switch n := len(list); {
+	case n == 0:
+		return ""
+	case n > few:
+		list = append(list[:few], fmt.Sprintf("and %d more", n-few))
+	}
+	return " (" + strings.Join(list, ", ") + ")"
 }
 
 // count is how many nodes could be taken.

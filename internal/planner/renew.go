@@ -55,14 +55,15 @@ func renewal(t *meta.Topic, seg *meta.Segment, view topology.View, nowMs int64) 
 			draining = r.Node
 		}
 	}
-	others := candidates(seg, view)
-	switch {
-	case !Replaceable(t.Config, nil, view): // the roll would wait, and writers with it
+	if draining == "" && n.Have >= n.Want || !Replaceable(t.Config, nil, view) { // a roll that waits would hold up writers
 		return Renewal{}, false
-	case draining != "":
+	}
+	if draining != "" {
 		n.Cause, n.Why = base.CauseDrain, fmt.Sprintf("%s is being drained", draining)
 		return n, true
-	case n.Have >= n.Want || len(others) == 0:
+	}
+	others := candidates(seg, view)
+	if len(others) == 0 {
 		return Renewal{}, false
 	}
 	n.Cause, n.DueMs = base.CauseRecovery, max(nowMs, others[0].SettledMs)
@@ -81,11 +82,10 @@ const (
 
 func healthOf(seg *meta.Segment, r base.Replica, view topology.View) health {
 	n, ok := view.Node(r.Node)
-	boot := seg.BootOf(r)
 	switch {
 	case !ok:
 		return well // nobody has said otherwise yet
-	case n.Liveness >= topology.Dead, n.Standing == topology.Out, n.Disk != r.Disk, boot != 0 && n.Boot > boot:
+	case n.Liveness >= topology.Dead, n.Standing == topology.Out, n.Disk != r.Disk, movedOn(seg, r, &n):
 		return lost
 	case n.Standing == topology.Draining:
 		return leavingForGood

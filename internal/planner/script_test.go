@@ -19,12 +19,15 @@ import (
 // TestScripts plays the conversations in testdata. A script sets a world up and asks for plans, which are carried out
 // on a real meta.State, so that one plan leads to the next:
 //
-//	node n1 [rack=R] [leading=N] [is=dead|suspect|left|draining|out|slow|full]
-//	create NAME [factor=N] [min=N] [ranges=N] [retention=D] [retention-bytes=S] [under] [seed=N]
-//	freeze NAME range=N end=N [cause=C] [bytes=N] [last=MS]          a leader's request, for the next plan
-//	fence NAME range=N n1=END[,unbroken|damaged|not_mine] …          a recovery with its answers, for the next plan
-//	due NAME                                                         retention is looked at in the next plan
-//	plan [at=MS] [unopened=SEGMENT]                                  show
+//	node n1 [rack=R] [leading=N] [holds=N] [boot=N] [restarts=N] [settled=MS] [is=dead|suspect|left|leaving|draining|out|slow|full]
+//	create NAME [factor=N] [min=N] [ranges=N] [retention=D] [retention-bytes=S] [durability=D] [spread=L] [under] [seed=N]
+//	freeze NAME [range=N] end=N [cause=C] [late=n1,…] [lost=n1,…] [frozen=MS] [bytes=N] [last=MS]   a leader's request
+//	fence NAME [range=N] [cause=C] n1=END[,unbroken|damaged|not_mine|unlisted] …                    a recovery and its answers
+//	due NAME                                                                                        retention
+//	plan [at=MS] [unopened=SEGMENT]                      of what has been asked for since the last one
+//	renew NAME [at=MS]                                   which of its active segments should roll
+//	force NAME [range=N] [reason=R] n1=END[,…] …         a forced seal, by these answers
+//	show
 func TestScripts(t *testing.T) {
 	replicated(t)
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -55,12 +58,16 @@ func (p *player) play(t *testing.T, d *datadriven.TestData) string {
 		seg, ref := p.active(name, arg)
 		p.in.Rolls = append(p.in.Rolls, RollRequest{
 			Ref: ref, Segment: seg.ID, Epoch: seg.Epoch, End: arg.int("end"), Cause: cause(arg.str("cause", "DATA_PRESSURE")),
-			Bytes: arg.int("bytes"), LastAppendMs: arg.int("last"),
+			Bytes: arg.int("bytes"), LastAppendMs: arg.int("last"), Late: arg.nodes("late"), Lost: arg.nodes("lost"), FrozenMs: arg.int("frozen"),
 		})
 		return ""
 	case "fence":
-		p.fence(name, arg)
+		p.in.Recoveries = append(p.in.Recoveries, p.fence(name, arg))
 		return ""
+	case "force":
+		return p.force(t, name, arg)
+	case "renew":
+		return p.renew(name, arg)
 	case "due":
 		p.in.Due = append(p.in.Due, p.state.TopicByName(name).ID)
 		return ""
@@ -75,7 +82,13 @@ func (p *player) play(t *testing.T, d *datadriven.TestData) string {
 
 func (p *player) node(id base.NodeID, arg arguments) string {
 	n := node(id, arg.str("rack", ""), int(arg.int("leading")))
+	n.Segments, n.Restarts, n.SettledMs = int(arg.int("holds")), int(arg.int("restarts")), arg.int("settled")
+	if arg.has("boot") {
+		n.Boot = uint64(arg.int("boot"))
+	}
 	switch arg.str("is", "") {
+	case "leaving":
+		n.Leaving = true
 	case "dead":
 		n.Liveness = topology.Dead
 	case "suspect":
@@ -115,10 +128,15 @@ func (p *player) create(t *testing.T, name string, arg arguments) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	config := base.TopicConfig{
+		ReplicationFactor: int(arg.int("factor")), MinReplicas: int(arg.int("min")), Retention: retention, RetentionBytes: size, SpreadBy: arg.str("spread", ""),
+	}
+	if arg.str("durability", "") == "replicated" {
+		config.Durability = base.DurabilityReplicated
+	}
 	cmd, explain, err := CreateTopic(TopicRequest{
 		ID: base.TopicID{'t', byte(p.index)}, Name: name, Spans: keyspace.Tile(max(1, int(arg.int("ranges")))),
-		Config:               base.TopicConfig{ReplicationFactor: int(arg.int("factor")), MinReplicas: int(arg.int("min")), Retention: retention, RetentionBytes: size},
-		AllowUnderReplicated: arg.has("under"),
+		Config: config, AllowUnderReplicated: arg.has("under"),
 	}, p.view, seeded(uint64(arg.int("seed"))), 1000)
 	out := strings.Join(explain, "\n") + "\n"
 	if err != nil {
@@ -143,13 +161,13 @@ func (p *player) apply(t *testing.T, cmd meta.Command) string {
 
 func (p *player) active(name string, arg arguments) (*meta.Segment, base.RangeRef) {
 	topic := p.state.TopicByName(name)
-	r := topic.Range(base.RangeID(arg.int("range")))
+	r := topic.Range(base.RangeID(max(1, arg.int("range"))))
 	return r.Active(), base.RangeRef{Topic: topic.ID, Range: r.ID}
 }
 
-func (p *player) fence(name string, arg arguments) {
+func (p *player) fence(name string, arg arguments) Recovery {
 	seg, ref := p.active(name, arg)
-	rec := Recovery{Ref: ref, Segment: seg.ID, Epoch: seg.Epoch, Cause: base.CauseRecovery}
+	rec := Recovery{Ref: ref, Segment: seg.ID, Epoch: seg.Epoch, Cause: cause(arg.str("cause", "RECOVERY"))}
 	for _, n := range p.view.Nodes {
 		if !arg.has(string(n.ID)) {
 			continue
@@ -165,11 +183,32 @@ func (p *player) fence(name string, arg arguments) {
 				a.Kind = meta.Damaged
 			case "not_mine":
 				a.Kind = meta.NotMine
+			case "unlisted":
+				a.Unlisted = true
 			}
 		}
 		rec.Answers = append(rec.Answers, a)
 	}
-	p.in.Recoveries = append(p.in.Recoveries, rec)
+	return rec
+}
+
+func (p *player) force(t *testing.T, name string, arg arguments) string {
+	in := Input{NowMs: 2000, View: p.view, Rand: seeded(1), Topic: p.state.Topic}
+	cmd, placement, err := ForceSeal(in, p.fence(name, arg), arg.str("reason", ""))
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	out := strings.Join(placement.Explain, "\n") + "\n"
+	out += fmt.Sprintf("force %s at %d, silent %s, next on %s\n", cmd.Segment, cmd.End, nodes(cmd.Silent), nodes(cmd.Replicas))
+	return out + p.apply(t, meta.Command{ForceSeal: &cmd, TimeMs: 2000})
+}
+
+func (p *player) renew(name string, arg arguments) string {
+	var b strings.Builder
+	for _, n := range Renewals(p.state.TopicByName(name), p.view, max(arg.int("at"), 2000)) {
+		fmt.Fprintf(&b, "%s of %s %s from %s: %s\n", n.Segment, n.Ref.Range, n.Cause, due(n.DueMs), n.Why)
+	}
+	return b.String()
 }
 
 func (p *player) plan(t *testing.T, arg arguments) string {
@@ -188,7 +227,16 @@ func (p *player) plan(t *testing.T, arg arguments) string {
 	}
 	for _, cmd := range plan.Commands(in.NowMs) {
 		for _, r := range cmd.RollSegments {
-			fmt.Fprintf(&b, "roll %s %s at %d, next on %s\n", r.Segment, r.Cause, r.End, nodes(r.Replicas))
+			fmt.Fprintf(&b, "roll %s %s at %d, next on %s", r.Segment, r.Cause, r.End, nodes(r.Replicas))
+			for i, boot := range r.Boots {
+				if boot > 1 {
+					fmt.Fprintf(&b, ", start %d of %s", boot, r.Replicas[i].Node)
+				}
+			}
+			if r.Lossy {
+				b.WriteString(", with possible loss")
+			}
+			b.WriteString("\n")
 		}
 		for _, trim := range cmd.TrimRanges {
 			fmt.Fprintf(&b, "trim %s through %s %s\n", trim.Range, trim.Through, trim.Cause)
@@ -253,6 +301,14 @@ func (a arguments) str(key, or string) string {
 		return or
 	}
 	return strings.Join(a[key], ",")
+}
+
+func (a arguments) nodes(key string) []base.NodeID {
+	var list []base.NodeID
+	for _, v := range a[key] {
+		list = append(list, base.NodeID(v))
+	}
+	return list
 }
 
 func (a arguments) int(key string) int64 {

@@ -1,10 +1,10 @@
 package planner
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/eastguard/eastguard/internal/base"
-	"github.com/eastguard/eastguard/internal/topology"
 )
 
 const (
@@ -25,24 +25,22 @@ type starts struct {
 	upMs   int64   // since when this one is up
 }
 
-// Saw notes the nodes of a view that are alive, and forgets those that are in it no more.
-func (s *Starts) Saw(view topology.View, nowMs int64) {
-	next := make(map[base.NodeID]*starts, len(view.Nodes))
-	for i := range view.Nodes {
-		n := &view.Nodes[i]
-		known := s.nodes[n.ID]
-		switch {
-		case n.Liveness != topology.Alive:
-		case known == nil:
-			known = &starts{boot: n.Boot, upMs: nowMs}
-		case n.Boot > known.boot:
-			known = known.again(n.Boot, nowMs)
-		}
-		if known != nil {
-			next[n.ID] = known
-		}
+// Saw notes that a start of a node is alive.
+func (s *Starts) Saw(id base.NodeID, boot uint64, nowMs int64) {
+	if s.nodes == nil {
+		s.nodes = make(map[base.NodeID]*starts)
 	}
-	s.nodes = next
+	switch known := s.nodes[id]; {
+	case known == nil:
+		s.nodes[id] = &starts{boot: boot, upMs: nowMs}
+	case boot > known.boot:
+		s.nodes[id] = known.again(boot, nowMs)
+	}
+}
+
+// Forget drops nodes.
+func (s *Starts) Forget(drop func(base.NodeID) bool) {
+	maps.DeleteFunc(s.nodes, func(id base.NodeID, _ *starts) bool { return drop(id) })
 }
 
 // again is the node after it has started again, once or more often since it was looked at.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/topology"
 )
 
 // lostPatience is how long a follower that its leader has lost stays out of the successor even if that is not opened
@@ -19,7 +20,7 @@ func (in *Input) successor(placer *Placer, t *meta.Topic, seg *meta.Segment, req
 	w := Want{Config: t.Config, Least: Copies(t.Config.MinReplicasOrDefault()), Late: slices.Clone(req.Late)}
 	for _, id := range req.Lost {
 		switch n, ok := in.View.Node(id); {
-		case ok && seg != nil && n.Boot > seg.BootOf(base.Replica{Node: id, Disk: n.Disk}):
+		case ok && seg != nil && movedOn(seg, base.Replica{Node: id, Disk: n.Disk}, &n):
 			w.Late = append(w.Late, id) // what was lost is a start that is over
 		case in.waited(req) >= lostPatience:
 			w.Late = append(w.Late, id)
@@ -53,12 +54,17 @@ func (in *Input) waited(req *RollRequest) time.Duration {
 func (in *Input) well(seg *meta.Segment) []base.Replica {
 	var list []base.Replica
 	for _, r := range seg.Replicas {
-		n, ok := in.View.Node(r.Node)
-		if boot := seg.BootOf(r); ok && (boot == 0 || n.Boot == boot) {
+		if n, ok := in.View.Node(r.Node); ok && !movedOn(seg, r, &n) {
 			list = append(list, r)
 		}
 	}
 	return list
+}
+
+// movedOn reports whether a replica's node has started again since it was placed.
+func movedOn(seg *meta.Segment, r base.Replica, n *topology.Node) bool {
+	boot := seg.BootOf(r)
+	return boot != 0 && n.Boot > boot
 }
 
 // heir is the set for the successor of a segment that the coordinator seals. The leader is one of the fenced replicas
