@@ -37,6 +37,9 @@ type actor struct {
 	lead     *lead           // the leader of current; nil unless leading, and while retired
 	rest     resting         // what is kept of a leader that was retired
 
+	following *following     // current, as one that another node leads; nil otherwise
+	early     []earlyMessage // from leaders of segments that are not assigned here yet
+
 	waiting   waitQueue
 	confirms  []confirm      // whoever waits for current to be open
 	leadWaits []chan error   // AwaitLead; each has room for its answer
@@ -54,6 +57,8 @@ type actor struct {
 	earliest atomic.Int64 // of the range, as committed, as far as was told
 	leads    atomic.Bool  // the range's active segment is led here, is being opened here, or was led here before a restart
 	base     atomic.Int64 // of that segment
+
+	source atomic.Pointer[replica.Source] // who leads the segment that is open here as a follower's; nil: none is
 }
 
 // resting is what a leader leaves behind. Of a retired one: enough to judge the segment's age and size without asking
@@ -192,7 +197,8 @@ func (a *actor) committed(r replica.Ready[*batch], now time.Time) {
 // busy reports whether the actor has something that time alone can change.
 func (a *actor) busy() bool {
 	return a.waiting.len() > 0 || a.phase == unassigned && len(a.leadWaits) > 0 ||
-		a.lead != nil && (!a.lead.replica.Idle() || a.lead.restless())
+		a.lead != nil && (!a.lead.replica.Idle() || a.lead.restless()) ||
+		len(a.early) > 0 || a.following != nil && a.following.busy()
 }
 
 // watch puts the actor among those that are ticked. It takes itself out when a tick finds nothing to wait for.

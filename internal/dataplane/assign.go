@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -82,6 +83,7 @@ func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 	}
 	a.plane.adopted(a)
 	a.dropLead()
+	a.endFollowing()
 	a.current, a.rest = asg, rest
 	a.due.Store(0)
 	a.requeue(tail)
@@ -96,6 +98,7 @@ func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 	default:
 		a.openSegment()
 	}
+	a.deliverEarly(now)
 }
 
 // replayable is the tail of a sealed leader for its successor, less what nobody waits for: that was answered as unknown,
@@ -177,14 +180,29 @@ func (a *actor) confirmFenced(c *confirm) {
 	c.fenced(info.DurableEnd <= info.Base && (listed || !a.otherStart(&a.current)))
 }
 
-// follow is the place of a node that does not lead: whoever waits is sent to the leader.
+// follow is the place of a node that does not lead: whoever waits is sent to the leader. The assignment is only heard;
+// that the segment is open here is for its leader to see.
 func (a *actor) follow() {
 	a.moved(a.current.Leader().Node)
+	a.following = a.newFollowing()
 	for i := range a.confirms {
-		a.confirms[i].failed(base.Errorf(base.CodeNotLeader, opAssign, "this version holds only segments that it leads"))
+		a.confirms[i].held()
 	}
 	a.confirms = nil
 }
+
+// placedHere reports whether the segment names this disk as a replica, in this start of the node.
+func (a *actor) placedHere(asg *meta.Assignment) bool {
+	for i, r := range asg.Replicas {
+		if r.Node == a.plane.o.Node && r.Disk == a.plane.o.Disk {
+			boot := bootOf(asg.Boots, i)
+			return boot == 0 || boot == a.plane.o.Boot
+		}
+	}
+	return false
+}
+
+func isMemory(asg *meta.Assignment) bool { return asg.Config.Durability == base.DurabilityReplicated }
 
 // moved sends everybody who waits, and whoever comes, to the node that leads now. What a leader here remembered is of
 // no use any more: should the range come back, it will have gone on elsewhere.
@@ -218,44 +236,21 @@ func (a *actor) openSegment() {
 // makeDurable opens the current segment in the log with the state that the range has at its base.
 func (a *actor) makeDurable(asg meta.Assignment, state *rangestate.State) {
 	state.Expire(asg.OpenedMs)
-	spec := store.SegmentSpec{
-		Ref: a.ref, Segment: asg.Segment, Epoch: asg.Epoch, Base: asg.Base,
-		Keyed: asg.Config.Keyed, CreatedMs: asg.OpenedMs, LeaderHere: asg.Leader().Node == a.plane.o.Node,
-	}
-	if !state.Empty() {
-		spec.State = state.Encode()
-	}
-	left := 1 // records to wait for; counted in the actor's turn
-	var failed error
-	done := func(err error) {
-		a.do(func(now time.Time) {
-			if err != nil {
-				failed = err
-			}
-			if left--; left > 0 || a.underway != asg.Segment || a.phase != opening {
-				return
-			}
-			a.underway = 0
-			if errors.Is(failed, base.CodeFenced) {
-				a.neverOpened()
-				return
-			}
-			if failed != nil {
-				a.openFailed(failed)
-				return
-			}
-			a.beginToLead(state, spec.State, now)
-		})
-	}
-	if prev, ok := a.plane.log.Info(asg.Prev); ok && prev.SealedEnd < 0 && asg.Prev != 0 {
-		left++
-		if err := a.plane.log.Seal(asg.Prev, asg.Base, a.rest.cause, done); err != nil {
-			done(err)
+	spec := a.specOf(state)
+	a.openDurably(spec, func(err error, now time.Time) {
+		if a.underway != asg.Segment || a.phase != opening {
+			return
 		}
-	}
-	if err := a.plane.log.OpenSegment(spec, done); err != nil {
-		done(err)
-	}
+		a.underway = 0
+		switch {
+		case errors.Is(err, base.CodeFenced):
+			a.neverOpened()
+		case err != nil:
+			a.openFailed(err)
+		default:
+			a.beginToLead(state, spec.State, now)
+		}
+	})
 }
 
 // openFailed leaves the segment to be assigned again. Appends wait meanwhile, up to their deadlines.
@@ -326,20 +321,53 @@ func (a *actor) sealed(asg meta.Assignment, c *confirm, now time.Time) {
 		}
 		a.settle(now)
 	}
+	if f := a.following; f != nil && f.seg == asg.Segment {
+		a.endFollowing()
+	}
 	a.movedOn(asg)
-	info, ok := a.plane.log.Info(asg.Segment)
-	switch {
-	case !ok && asg.Base == asg.End: // never opened here, and nothing to hold
-		c.held()
-	case !ok:
-		c.failed(base.Errorf(base.CodeSegmentNotFound, opAssign, "segment %s is not on this node", asg.Segment))
-	case info.DurableEnd < asg.End:
-		c.failed(base.Errorf(base.CodeBehind, opAssign, "segment %s ends at %d here, %d was committed", asg.Segment, info.DurableEnd, asg.End))
-	default:
-		if err := a.plane.log.Seal(asg.Segment, asg.End, asg.Cause, c.done); err != nil {
+	a.plane.end(asg, c)
+}
+
+// end makes a segment's committed end durable here, and says how the copy stands to it.
+func (p *Plane) end(asg meta.Assignment, c *confirm) {
+	done := func(err error) {
+		info, _ := p.log.Info(asg.Segment)
+		switch {
+		case err != nil:
 			c.failed(err)
+		case info.Whole():
+			c.held()
+		default:
+			c.short(info)
 		}
 	}
+	_, listed := p.log.Info(asg.Segment)
+	var err error
+	switch {
+	case listed:
+		err = p.log.Seal(asg.Segment, asg.End, asg.Cause, done)
+	case asg.Base == asg.End: // never opened here, and nothing to hold
+		c.held()
+	case !slices.Contains(asg.Replicas, base.Replica{Node: p.o.Node, Disk: p.o.Disk}):
+		c.failed(base.Errorf(base.CodeSegmentNotFound, opAssign, "segment %s is not on this node", asg.Segment))
+	default:
+		err = p.log.HoldSealed(heldSpec(&asg), asg.End, asg.Cause, done)
+	}
+	if err != nil {
+		c.failed(err)
+	}
+}
+
+// heldSpec is a segment of which nothing is here. What the range remembered at its base is not known.
+func heldSpec(asg *meta.Assignment) store.SegmentSpec {
+	spec := store.SegmentSpec{
+		Ref: asg.Ref, Segment: asg.Segment, Epoch: asg.Epoch, Base: asg.Base, Keyed: asg.Config.Keyed, CreatedMs: asg.OpenedMs,
+		Memory: isMemory(asg),
+	}
+	if asg.Base > 0 {
+		spec.State = rangestate.NewForgetful().Encode()
+	}
+	return spec
 }
 
 // movedOn hears, with the end of the newest segment that this node knows of, that the range goes on elsewhere: nobody

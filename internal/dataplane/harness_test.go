@@ -154,6 +154,13 @@ func (l *fakeLog) Seal(seg base.SegmentID, end int64, cause base.Cause, done fun
 	return nil
 }
 
+func (l *fakeLog) HoldSealed(spec store.SegmentSpec, end int64, cause base.Cause, done func(error)) error {
+	if err := l.OpenSegment(spec, func(error) {}); err != nil {
+		return err
+	}
+	return l.Seal(spec.Segment, end, cause, done)
+}
+
 func (l *fakeLog) DropSegments(_ base.RangeRef, segs []base.SegmentID, done func(error)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -226,25 +233,31 @@ type fakeCoord struct {
 	asked     []RollRequest
 	next      base.SegmentID
 	config    base.TopicConfig
-	replica   base.Replica // where successors go; zero = here
-	recovered int64        // the end that a recovery comes to
+	replica   base.Replica   // where successors go; zero = here
+	replicas  []base.Replica // of successors; nil = replica alone
+	recovered int64          // the end that a recovery comes to
 }
 
-func (c *fakeCoord) requestRoll(ctx context.Context, r RollRequest) (meta.Assignment, error) {
+func (c *fakeCoord) requestRoll(_ context.Context, asked RollRequest) (meta.Assignment, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asked = append(c.asked, r)
+	c.asked = append(c.asked, asked)
 	if c.silent {
 		return meta.Assignment{}, context.DeadlineExceeded
 	}
-	end := r.End
-	if r.Cause == base.CauseRecovery {
+	end := asked.End
+	if asked.End < 0 {
 		end = c.recovered
 	}
 	c.next++
-	next := assignment(c.next, r.Epoch+1, end, r.Segment, c.config)
+	next := assignment(c.next, asked.Epoch+1, end, asked.Segment, c.config)
 	if c.replica.Node != "" {
 		next.Replicas = []base.Replica{c.replica}
+	}
+	if c.replicas != nil {
+		next.Replicas = slices.DeleteFunc(slices.Clone(c.replicas), func(r base.Replica) bool {
+			return slices.Contains(asked.Lost, r.Node) || slices.Contains(asked.Late, r.Node)
+		})
 	}
 	return next, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/header"
 	"github.com/eastguard/eastguard/internal/peer"
 	"github.com/eastguard/eastguard/internal/replica"
 )
@@ -17,6 +18,15 @@ type Links interface {
 	SendParts(node base.NodeID, kind peer.Kind, urgent bool, parts ...[]byte) error
 	DataLink(node base.NodeID) peer.Link
 }
+
+// noLinks are those of a node that is alone.
+type noLinks struct{}
+
+func (noLinks) SendParts(base.NodeID, peer.Kind, bool, ...[]byte) error {
+	return base.Errorf(base.CodeUnreachable, opReplicate, "there are no other nodes")
+}
+
+func (noLinks) DataLink(node base.NodeID) peer.Link { return peer.Link{Node: node} }
 
 // The kinds of the data lane.
 const (
@@ -70,6 +80,7 @@ type openArrival struct {
 type appendArrival struct {
 	arrival
 	appendMessage
+	header header.Header // of the batch, if there is one
 }
 
 type ackArrival struct {
@@ -103,8 +114,8 @@ func (p *Plane) decode(kind peer.Kind, body []byte, from arrival) (*actor, inbou
 		if err != nil {
 			return nil, nil, err
 		}
-		a, err := p.actorFor(m.ref, true)
-		if err != nil { // too many strangers, or a topic that was deleted: its leader hears of that elsewhere
+		a, err := p.actorFor(m.ref, false)
+		if err != nil { // a topic that was deleted: its leader hears of that elsewhere
 			return nil, nil, nil //nolint:nilerr // nobody to tell
 		}
 		return a, &openArrival{from, m}, nil
@@ -113,7 +124,11 @@ func (p *Plane) decode(kind peer.Kind, body []byte, from arrival) (*actor, inbou
 		if err != nil {
 			return nil, nil, err
 		}
-		return p.find(m.ref), &appendArrival{from, m}, nil
+		in := &appendArrival{arrival: from, appendMessage: m}
+		if err := in.admit(); err != nil {
+			return nil, nil, err // its leader is told of the gap that it leaves
+		}
+		return p.find(m.ref), in, nil
 	case kindAck:
 		m, err := decodeAck(body)
 		if err != nil {
@@ -127,9 +142,7 @@ func (p *Plane) decode(kind peer.Kind, body []byte, from arrival) (*actor, inbou
 // sendAck tells the leader of a segment what this node has of it. An ack that is lost is made up for by the next one, or
 // when the leader asks.
 func (p *Plane) sendAck(to base.NodeID, m *ackMessage) {
-	if p.o.Links != nil {
-		_ = p.o.Links.SendParts(to, kindAck, true, m.encode())
-	}
+	_ = p.o.Links.SendParts(to, kindAck, true, m.encode())
 }
 
 // OnLink hears that the data lane of a node came up or went down. Segments with a follower there look at it again, on

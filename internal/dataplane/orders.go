@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -61,6 +62,15 @@ type confirm struct {
 func (c *confirm) held() { c.give(meta.StatusHeld, "") }
 
 func (c *confirm) failed(err error) { c.give(meta.StatusFailed, err.Error()) }
+
+// short says that the segment's end is kept, and that the copy here does not reach it.
+func (c *confirm) short(i store.SegmentInfo) {
+	message := fmt.Sprintf("segment %s ends at %d here, %d was committed", i.Segment, i.DurableEnd, i.SealedEnd)
+	if i.Damaged {
+		message = fmt.Sprintf("segment %s is damaged above %d here", i.Segment, i.DamagedAbove)
+	}
+	c.give(meta.StatusShort, message)
+}
 
 // stateless says that the segment cannot be opened, for nobody was found who knows what the range remembers.
 func (c *confirm) stateless(err error) { c.give(meta.StatusStateless, err.Error()) }
@@ -173,6 +183,8 @@ func (a *actor) deleted(time.Time) {
 	a.plane.adopted(a)
 	a.become(gone)
 	a.dropLead()
+	a.endFollowing()
+	a.forgetEarly(func(*earlyMessage) bool { return true })
 	a.due.Store(0)
 }
 
@@ -241,6 +253,10 @@ func (p *Plane) fence(r meta.FenceRequest, reply func(meta.FenceAnswer)) {
 		if a.phase == opening && a.current.Epoch <= r.Epoch {
 			a.neverOpened()
 		}
+		if f := a.following; f != nil && f.epoch <= r.Epoch {
+			f.replica.Fence()
+			a.settleFollower(f)
+		}
 		ask(now)
 	})
 }
@@ -248,6 +264,9 @@ func (p *Plane) fence(r meta.FenceRequest, reply func(meta.FenceAnswer)) {
 // extent puts the store's answer into the coordinator's words.
 func (p *Plane) extent(a meta.FenceAnswer, r meta.FenceRequest, f store.FenceAnswer) meta.FenceAnswer {
 	a.Kind, a.End, a.Unbroken = meta.Extent, f.End, f.Unbroken
+	if r.Boot != 0 { // the start that was placed: from then on nothing was acked but what this process knows of
+		a.Unbroken = r.Boot == p.o.Boot
+	}
 	switch f.Kind {
 	case store.FenceExtent:
 	case store.FenceDamaged:

@@ -236,8 +236,8 @@ func canceled(t *testing.T) context.Context {
 	return ctx
 }
 
-// A copy that is shorter than its committed end cannot be sealed, and goes all the same when its range is trimmed.
-func TestTrimDropsWhatWasNeverSealedHere(t *testing.T) {
+// A copy that is shorter than its committed end keeps the end, says that it is short, and goes when its range is trimmed.
+func TestAShortCopySaysSoAndIsTrimmed(t *testing.T) {
 	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
 		<-r.append(plain(3), 0)
 		short := assignment(1, 1, 0, 0, roomy)
@@ -248,7 +248,7 @@ func TestTrimDropsWhatWasNeverSealedHere(t *testing.T) {
 		s := r.log.segments[1]
 		s.info.SealedEnd, s.info.State, s.info.DurableEnd = -1, base.StateActive, 2
 		r.log.mu.Unlock()
-		require.Equal(t, meta.StatusFailed, r.assign(short).Status)
+		require.Equal(t, meta.StatusShort, r.assign(short).Status)
 		c, err := r.plane.Tell(t.Context(), meta.Orders{Trims: []meta.Trim{{Ref: testRef, Earliest: 3, Version: 3}}})
 		require.NoError(t, err)
 		require.Equal(t, meta.StatusHeld, c[0].Status)

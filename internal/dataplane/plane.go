@@ -33,6 +33,7 @@ type appender interface {
 type catalogue interface {
 	OpenSegment(spec store.SegmentSpec, done func(error)) error
 	Seal(seg base.SegmentID, end int64, cause base.Cause, done func(error)) error
+	HoldSealed(spec store.SegmentSpec, end int64, cause base.Cause, done func(error)) error
 	DropSegments(ref base.RangeRef, segs []base.SegmentID, done func(error)) error
 	DropTopic(topic base.TopicID, done func(error)) error
 	Fence(ref base.RangeRef, epoch base.Epoch, seg base.SegmentID, done func(store.FenceAnswer, error)) error
@@ -68,6 +69,7 @@ type Options struct {
 	CreditBytes     int64 // in flight per segment; default 16 MiB
 	NodeCreditBytes int64 // in flight over the whole node; default 128 MiB
 	WaitingBytes    int64 // of appends that wait, over the whole node; default 64 MiB
+	HeldBytes       int64 // of what other nodes' leaders have sent and the log has not taken, over the whole node; default 64 MiB
 
 	SegmentIdle time.Duration // a segment without appends for so long is sealed; 0 = never
 	RetireAfter time.Duration // a leader without appends for so long gives its memory back; default 1 min
@@ -106,6 +108,7 @@ func (o *Options) ensureDefaults() {
 	def(&o.CreditBytes, 16<<20)
 	def(&o.NodeCreditBytes, 128<<20)
 	def(&o.WaitingBytes, 64<<20)
+	def(&o.HeldBytes, 64<<20)
 	defDur(&o.ReplicaTimeout, 750*time.Millisecond)
 	defDur(&o.MaxWait, 30*time.Second)
 	defDur(&o.RetireAfter, time.Minute)
@@ -122,6 +125,9 @@ func (o *Options) ensureDefaults() {
 		o.LoadState = func(_ context.Context, from base.Replica, _ base.RangeRef, _ base.SegmentID, _ int64) ([]byte, error) {
 			return nil, base.Errorf(base.CodeUnreachable, opState, "node %s is not known here", from.Node)
 		}
+	}
+	if o.Links == nil {
+		o.Links = noLinks{}
 	}
 	if o.OnRoll == nil {
 		o.OnRoll = func(Rolled) {}
@@ -158,6 +164,7 @@ type Plane struct {
 	fed    chan struct{} // capacity 1: there is credit for who waits for it
 	late   lateBook
 
+	held     held          // bytes of what leaders have sent and nothing has taken yet
 	waiting  atomic.Int64  // bytes of appends that wait
 	inFlight atomic.Int64  // batches whose disk has not answered yet
 	landed   chan struct{} // capacity 1: inFlight fell to zero while closing
@@ -192,6 +199,7 @@ func New(o Options) *Plane {
 		wake: make(chan struct{}, 1), linkWake: make(chan struct{}, 1), fed: make(chan struct{}, 1), landed: make(chan struct{}, 1), rolls: make(chan struct{}, maxRolls),
 		loads: make(chan struct{}, maxLoads),
 	}
+	p.held.limit = o.HeldBytes
 	p.mu.actors = make(map[base.RangeRef]*actor)
 	p.mu.deleted = make(map[base.TopicID]struct{})
 	p.watched.set = make(map[*actor]struct{})

@@ -57,6 +57,27 @@ func (p *Plane) Earliest(ref base.RangeRef) (int64, bool) {
 	return a.earliest.Load(), true
 }
 
+// hearsWithin is how long a silent leader still counts as heard.
+const hearsWithin = time.Second
+
+// Hears reports whether what is committed in a range is known here at once: it is led here, or the leader of the segment
+// that is followed here was heard within a second.
+func (p *Plane) Hears(ref base.RangeRef) bool {
+	a := p.find(ref)
+	if a == nil {
+		return false
+	}
+	if a.leads.Load() {
+		return true
+	}
+	source := a.source.Load()
+	if source == nil || p.o.Links == nil {
+		return false
+	}
+	l := p.o.Links.DataLink(source.Node)
+	return l.Up && l.Boot == source.Boot && time.Since(l.Heard) < hearsWithin
+}
+
 // Leads counts the segments that this node leads.
 func (p *Plane) Leads() int { return int(p.leads.Load()) }
 

@@ -92,6 +92,7 @@ func (a *actor) onTick(now time.Time) {
 		a.settle(now)
 		a.expireInFlight(now)
 	}
+	a.tickFollower(now)
 	a.expireWaiting(now)
 	if a.phase == interrupted && a.waiting.len() > 0 {
 		a.askRecovery(now)
