@@ -20,7 +20,7 @@ func (p *Plane) askAgain() time.Duration { return p.o.ReplicaTimeout / 4 }
 // onLinks looks at the links to all followers again.
 func (a *actor) onLinks(now time.Time) {
 	l := a.lead
-	if l == nil || a.plane.o.Links == nil {
+	if l == nil {
 		return
 	}
 	for i := range l.followers {
@@ -49,13 +49,24 @@ func (a *actor) linked(f *follower, link peer.Link, now time.Time) {
 		f.boot, f.session, f.stuck = link.Boot, link.Session, -1
 		l.replica.FollowerUp(f.node, now)
 		a.sendOpen(f, now)
-	case link.Refused && link.Boot >= f.boot:
+	case f.session == 0:
+		a.awaitFirst(f, link, now)
+	case link.Refused:
 		a.lose(f, "gone", now)
-	case f.session != 0:
+	default:
 		l.replica.FollowerDown(f.node, now)
-	case now.Sub(l.beganAt) >= a.plane.o.ReplicaTimeout:
-		// A follower that was placed is connected to the coordinator, but perhaps not to its leader yet. It gets more time
-		// than one whose connection breaks.
+	}
+}
+
+// awaitFirst waits for a follower that was placed: it is connected to the coordinator, but perhaps not to its leader yet.
+// So it gets more time than one whose connection breaks. One that refuses gets some too: else a coordinator that goes on
+// placing it would cost a roll for each of its answers.
+func (a *actor) awaitFirst(f *follower, link peer.Link, now time.Time) {
+	patience := a.plane.o.ReplicaTimeout
+	if link.Refused && link.Boot >= f.boot {
+		patience = a.plane.askAgain()
+	}
+	if now.Sub(a.lead.beganAt) >= patience {
 		a.lose(f, "never connected", now)
 	}
 }
@@ -173,9 +184,6 @@ func (a *actor) unstick(f *follower, now time.Time) {
 
 // nudgeFollowers asks again whoever left something unanswered.
 func (a *actor) nudgeFollowers(now time.Time) {
-	if a.plane.o.Links == nil {
-		return
-	}
 	for i := range a.lead.followers {
 		if f := &a.lead.followers[i]; !f.lost {
 			a.nudge(f, now)

@@ -1,0 +1,84 @@
+package dataplane
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/replica"
+)
+
+func TestReplicaThatStandsStillEndsTheSegment(t *testing.T) {
+	trioBubble(t, nil, func(t *testing.T, r *trio) {
+		r.links.edit("n3", func(f *scriptedFollower) { f.willing = false })
+		began := time.Now()
+		require.NoError(t, (<-r.append(plain(1), 0)).err)
+		require.InDelta(t, 0.85, time.Since(began).Seconds(), 0.15)
+		req := r.coord.requests()[0]
+		require.Equal(t, base.CauseReplicaFailure, req.Cause)
+		require.Equal(t, []base.NodeID{"n3"}, req.Late)
+		require.Empty(t, req.Lost)
+		require.Equal(t, []base.NodeID{"n3"}, r.plane.LateNodes(time.Now()))
+		time.Sleep(lateRecalls)
+		require.Empty(t, r.plane.LateNodes(time.Now()))
+	})
+}
+
+func TestLeaderNamesItsOwnDisk(t *testing.T) {
+	trioBubble(t, nil, func(t *testing.T, r *trio) {
+		r.coord.silent = true
+		r.log.hold()
+		ack := r.append(plain(1), time.Minute)
+		time.Sleep(2 * time.Second)
+		require.Equal(t, []base.NodeID{"n1"}, r.coord.requests()[0].Late)
+		require.Empty(t, ack)
+	})
+}
+
+func TestLateReplicaIsWaitedForWhereNobodyCouldTakeItsPlace(t *testing.T) {
+	replaceable := false
+	trioBubble(t, func(_ *scripted, o *Options) {
+		o.Replaceable = func(asg meta.Assignment, late []base.NodeID) bool {
+			require.Equal(t, base.SegmentID(1), asg.Segment)
+			require.Equal(t, []base.NodeID{"n3"}, late)
+			return replaceable
+		}
+	}, func(t *testing.T, r *trio) {
+		r.links.edit("n3", func(f *scriptedFollower) { f.willing = false })
+		ack := r.append(plain(1), time.Minute)
+		time.Sleep(10 * time.Second)
+		require.Empty(t, ack)
+		require.Equal(t, replica.Leading, r.lead().replica.State())
+		require.Equal(t, []base.NodeID{"n3"}, r.plane.LateNodes(time.Now()), "it is named all the same")
+		replaceable = true
+		require.NoError(t, (<-ack).err)
+	})
+}
+
+func TestRollsOnAccountOfOneLateNodeAreDamped(t *testing.T) {
+	synctest.Test(t, func(*testing.T) {
+		var b lateBook
+		now := time.Now()
+		ended := 0
+		for range 1000 { // segments that stand still, each asking at every tick for a second
+			for range 20 {
+				b.name([]base.NodeID{"slow"}, now)
+				if b.allows([]base.NodeID{"slow"}, now) {
+					ended++
+				}
+			}
+			now = now.Add(time.Millisecond)
+		}
+		require.InDelta(t, 2*lateRolls, ended, 1, "a burst, then so many a second")
+		b.name([]base.NodeID{"slow", "other"}, now)
+		for b.allows([]base.NodeID{"slow"}, now) {
+			ended++
+		}
+		require.True(t, b.allows([]base.NodeID{"other"}, now), "each node has its own")
+		require.False(t, b.allows([]base.NodeID{"other", "slow"}, now))
+	})
+}
