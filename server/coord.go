@@ -8,6 +8,7 @@ import (
 	"github.com/eastguard/eastguard/internal/coord"
 	"github.com/eastguard/eastguard/internal/dataplane"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/planner"
 )
 
 // The coordinators need the data plane, and the shards they coordinate lead before there is one: who leads is
@@ -20,6 +21,9 @@ func (s *Server) startPlane(ctx context.Context) error {
 		RequestRoll: s.requestRoll, LoadState: s.loadState, Links: s.peers,
 		MaxBatchBytes:  int(s.maxBatchBytes()),
 		ReplicaTimeout: s.cfg.ReplicaTimeout(),
+		Replaceable: func(asg meta.Assignment, late []base.NodeID) bool {
+			return planner.Replaceable(asg.Config, late, s.view())
+		},
 		SegmentIdle:    s.cfg.SegmentIdle(),
 		Logger:         s.deps.Logger, Metrics: s.registry, OnFatal: s.fail, OnRoll: s.onRoll,
 	})

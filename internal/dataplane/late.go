@@ -92,7 +92,8 @@ func (a *actor) judgeLate(late []base.NodeID, now time.Time) bool {
 	}
 	p := a.plane
 	p.late.name(late, now)
-	if p.o.Replaceable != nil && !p.o.Replaceable(a.current, late) || !p.late.allows(late, now) {
+	// In this order, so that the question is damped too.
+	if !p.late.allows(late, now) || p.o.Replaceable != nil && !p.o.Replaceable(a.current, late) {
 		return false
 	}
 	p.metrics.late.Inc()
