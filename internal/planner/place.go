@@ -183,30 +183,30 @@ func (c *choice) lead(w Want) bool {
 	may := func(n *topology.Node) bool {
 		return len(w.Leads) == 0 || slices.Contains(w.Leads, base.Replica{Node: n.ID, Disk: n.Disk})
 	}
-	staying := c.ranked[stays][:min(len(c.ranked[stays]), Copies(w.Config.ReplicationFactor))]
-	c.ranked[stays] = nil
-	i := slices.IndexFunc(staying, may)
-	if i >= 0 {
-		c.keep(staying[i], "stays, and leads")
-		staying = slices.Delete(slices.Clone(staying), i, i+1)
-	} else {
-		pool := c.best(may)
-		if len(pool) == 0 {
-			return false
-		}
+	size := Copies(w.Config.ReplicationFactor)
+	if i := slices.IndexFunc(c.ranked[stays], may); i >= 0 {
+		c.keep(c.ranked[stays][i], "stays, and leads")
+	} else if pool := c.best(may); len(pool) > 0 {
 		c.take(pool, c.placer.leading, "leads")
+	} else {
+		return false
 	}
-	for _, n := range staying {
-		if len(c.set) < Copies(w.Config.ReplicationFactor) {
-			c.keep(n, "stays")
-		}
+	for len(c.set) < size && len(c.ranked[stays]) > 0 {
+		c.keep(c.ranked[stays][0], "stays")
 	}
 	return true
 }
 
 func (c *choice) keep(n *topology.Node, how string) {
-	c.set = append(c.set, n)
+	c.add(n)
 	c.note(n, "%s", how)
+}
+
+func (c *choice) add(n *topology.Node) {
+	c.set = append(c.set, n)
+	for r := range c.ranked {
+		c.ranked[r] = slices.DeleteFunc(c.ranked[r], func(o *topology.Node) bool { return o == n })
+	}
 }
 
 // best is the lowest rank with nodes that may be taken, and those of them.
@@ -242,11 +242,8 @@ func (c *choice) take(pool []*topology.Node, load func(*topology.Node) int, verb
 	if doubt := c.doubt[n.ID]; doubt != "" {
 		why += ", for want of others: " + doubt
 	}
-	c.set = append(c.set, n)
+	c.add(n)
 	c.note(n, "chosen, %s%s", why, spread)
-	for r := range c.ranked {
-		c.ranked[r] = slices.DeleteFunc(c.ranked[r], func(o *topology.Node) bool { return o == n })
-	}
 }
 
 // spread keeps the candidates whose rack or label is not in the set yet, or all of them when none is left.
