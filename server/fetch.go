@@ -2,12 +2,12 @@ package server
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/keyspace"
 	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/store"
 	"github.com/eastguard/eastguard/internal/vfs"
 	"github.com/eastguard/eastguard/internal/wire"
 )
@@ -110,56 +110,111 @@ func (f *fetch) readRange(q *wire.FetchRange, a *answer, budget int) wire.FetchR
 			a.news = true
 			return result
 		}
-		result.Commit, result.Earliest, result.Segment = got.Commit, got.Earliest, got.Segment
-		if got.Commit < q.SeenCommit && !got.Sealed && got.Next >= got.Commit {
-			// Monotonic reads: this client has been told of a higher commit, by another replica or by this one before
-			// it restarted. What is below it is served all the same.
-			if result.PayloadLen == 0 && got.Bytes == 0 {
-				got.Release()
-				f.s.plane.Want(ref)
-				result.Code, a.news = base.CodeBehind, true
-				return result
-			}
-		}
 		moved := got.Next > result.Next
+		result.Commit, result.Earliest, result.Segment = got.Commit, got.Earliest, got.Segment
 		result.PayloadLen += uint32(got.Bytes)
 		result.Next = got.Next
 		a.bytes += got.Bytes
 		a.parts = append(a.parts, got.Parts...)
 		result.State, result.End = wire.FetchActive, 0
-		if got.Sealed {
+		switch {
+		case got.Sealed:
 			result.State, result.End = wire.FetchNext, got.End
-		}
-		if !moved && got.Sealed && !f.s.plane.ComesHere(ref, got.End) {
-			a.news = true // the range goes on elsewhere: there is nothing here to wait for
-		}
-		if !moved || !got.Sealed && got.Next >= got.Commit {
+			if !moved && !f.s.plane.ComesHere(ref, got.End) {
+				a.news = true // the range goes on elsewhere: there is nothing here to wait for
+			}
+			if !moved {
+				return result
+			}
+		case got.Next >= got.Commit || !moved:
+			f.atCommit(&result, q, got.End >= 0, a)
 			return result
 		}
 	}
+}
+
+// atCommit ends the reading of a range at what this node can prove of it. If it would hear of more at once, the fetch
+// may wait for that; a copy that has been cut off, or was sealed short of its end, learns nothing by waiting, and says so
+// once it has nothing else to give.
+func (f *fetch) atCommit(result *wire.FetchRangeResult, q *wire.FetchRange, sealed bool, a *answer) {
+	ref := base.RangeRef{Topic: q.Topic, Range: q.Range}
+	hears := !sealed && f.s.hears(ref, result.Segment)
+	if !hears {
+		a.news = true
+	}
+	if result.PayloadLen > 0 || result.Next > q.Offset {
+		return // monotonic reads are about what follows: below the commit everybody has the same
+	}
+	// The client may have been told of a higher commit, by another replica or by this one before it started anew.
+	above := max(q.SeenCommit, q.Offset)
+	if hears && above <= result.Commit {
+		return
+	}
+	if end, cut := f.s.cutBelow(ref, above); hears && cut {
+		if q.Offset > result.Commit {
+			result.Code, result.End, a.news = base.CodeTruncated, end, true
+		}
+		return
+	}
+	result.Code = base.CodeBehind
+	f.s.plane.Want(ref)
 }
 
 // refuse turns a range's error into its result. Batches that were read before the error stand; the client meets it
 // when it goes on from there.
 func (f *fetch) refuse(result *wire.FetchRangeResult, q *wire.FetchRange, err error, a *answer) {
 	if result.PayloadLen > 0 {
+		a.news = true
 		return
 	}
 	code := base.CodeOf(err)
 	ref := base.RangeRef{Topic: q.Topic, Range: q.Range}
 	result.Earliest = f.s.earliest(ref)
-	if b, ok := f.s.bounds(f.ctx, ref); ok {
-		result.Commit = b.commit
-	}
 	switch {
-	case errors.Is(err, base.CodeNotReplica) && f.s.plane.Deleted(q.Topic):
+	case code == base.CodeBehind:
+		at, _ := f.s.segmentAt(ref, q.Offset)
+		result.Segment, result.Commit = at.Segment, at.Commit
+		f.atCommit(result, q, at.State == base.StateSealed, a)
+		return
+	case code == base.CodeNotReplica && f.s.plane.Deleted(q.Topic):
 		code = base.CodeTopicNotFound
-	case errors.Is(err, base.CodeBehind):
-		f.s.plane.Want(ref)
+	case code == base.CodeNotReplica && q.Offset < result.Earliest: // it was told of the trim, whatever it holds
+		code = base.CodeOffsetOutOfRange
 	case code == base.CodeInternal || code == base.CodeCorruptData:
 		f.s.deps.Logger.Error("read failed", "topic", q.Topic.String(), "range", q.Range.String(), "offset", q.Offset, "error", err)
 	}
+	if b, ok := f.s.bounds(f.ctx, ref); ok {
+		result.Commit = b.commit
+	}
 	result.Code, a.news = code, true
+}
+
+// hears reports whether whatever becomes committed in a range is known here at once: this process leads its segment, or
+// hears who does. A copy from before the last start was cut off then.
+func (s *Server) hears(ref base.RangeRef, seg base.SegmentID) bool {
+	if info, ok := s.store.Info(seg); ok && info.Boot != s.id.Boot {
+		return false
+	}
+	return s.plane.Hears(ref)
+}
+
+// lastSegmentHere is the newest copy here of a range's segments.
+func (s *Server) lastSegmentHere(ref base.RangeRef) (last store.SegmentInfo, ok bool) {
+	segments := s.store.Segments(ref)
+	if len(segments) == 0 {
+		return last, false
+	}
+	return segments[len(segments)-1], true
+}
+
+// segmentAt is the copy here of the segment in which an offset lies.
+func (s *Server) segmentAt(ref base.RangeRef, offset int64) (at store.SegmentInfo, ok bool) {
+	for _, info := range s.store.Segments(ref) {
+		if info.Base <= offset {
+			at, ok = info, true
+		}
+	}
+	return at, ok
 }
 
 // earliest is where a range begins, by what was committed, as far as this node was told. What it holds itself may begin

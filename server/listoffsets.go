@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -28,39 +29,91 @@ func (s *Server) listOffsets(ctx context.Context, req wire.ListOffsetsRequest) (
 	return resp, nil
 }
 
-// offset answers for a range that is led here; only its leader knows where it ends.
+// offset finds one position. Where a range begins, everybody knows who knows the metadata; where it ends, its leader.
 func (s *Server) offset(ctx context.Context, q wire.OffsetQuery) (wire.OffsetAnswer, error) {
 	const op = "list offsets"
-	bounds, ok := s.bounds(ctx, q.Ref)
-	if !ok {
-		if s.plane.Deleted(q.Ref.Topic) {
-			return wire.OffsetAnswer{}, base.Errorf(base.CodeTopicNotFound, op, "topic %s was deleted", q.Ref.Topic)
-		}
-		return wire.OffsetAnswer{}, base.Errorf(base.CodeNotReplica, op, "range %s is not led by this node", q.Ref)
+	if s.plane.Deleted(q.Ref.Topic) {
+		return wire.OffsetAnswer{}, base.Errorf(base.CodeTopicNotFound, op, "topic %s was deleted", q.Ref.Topic)
 	}
-	a := wire.OffsetAnswer{Earliest: bounds.earliest, Commit: bounds.commit}
 	switch q.At {
 	case wire.OffsetEarliest:
-		a.Offset = bounds.earliest
+		return s.earliestOffset(ctx, q.Ref)
 	case wire.OffsetLatest:
-		if !bounds.proven { // a commit of an earlier start may be higher than what can be proved now
-			s.plane.Want(q.Ref)
-			return a, base.Errorf(base.CodeBehind, op, "the end of range %s is not known yet", q.Ref)
-		}
-		a.Offset = bounds.commit
+		return s.latestOffset(ctx, q.Ref)
 	case wire.OffsetAtTime:
-		at, err := s.offsetByTime(ctx, q.Ref, q.TimeMs)
-		if err != nil {
-			return a, err
-		}
-		a.Offset, a.TimeMs = at.Offset, at.TimeMs
-		if !at.Found {
-			a.Offset, a.TimeMs = bounds.commit, 0
-		}
-	default:
-		return a, base.Errorf(base.CodeInvalidArgument, op, "position %d is not known", q.At)
+		return s.offsetAtTime(ctx, q.Ref, q.TimeMs)
 	}
+	return wire.OffsetAnswer{}, base.Errorf(base.CodeInvalidArgument, op, "position %d is not known", q.At)
+}
+
+// earliestOffset needs nobody who holds the range: it is there to be read as long as one copy of its beginning is.
+func (s *Server) earliestOffset(ctx context.Context, ref base.RangeRef) (wire.OffsetAnswer, error) {
+	if b, led := s.bounds(ctx, ref); led {
+		return wire.OffsetAnswer{Offset: b.earliest, Earliest: b.earliest, Commit: b.commit}, nil
+	}
+	r, err := s.rangeCopy(ctx, "list offsets", ref)
+	if err != nil {
+		return wire.OffsetAnswer{}, err
+	}
+	return wire.OffsetAnswer{Offset: r.TrimmedTo, Earliest: r.TrimmedTo}, nil
+}
+
+// latestOffset is the leader's to tell, and not before it knows: a commit of an earlier start may be higher than what it
+// can prove.
+func (s *Server) latestOffset(ctx context.Context, ref base.RangeRef) (wire.OffsetAnswer, error) {
+	const op = "list offsets"
+	b, led := s.bounds(ctx, ref)
+	if !led {
+		s.want(ref)
+		if _, held := s.lastSegmentHere(ref); !held {
+			return wire.OffsetAnswer{}, base.Errorf(base.CodeNotReplica, op, "range %s is not on this node", ref)
+		}
+		return wire.OffsetAnswer{}, base.Errorf(base.CodeNotLeader, op, "range %s is not led by this node", ref)
+	}
+	a := wire.OffsetAnswer{Earliest: b.earliest, Commit: b.commit}
+	if !b.proven {
+		s.plane.Want(ref)
+		return a, base.Errorf(base.CodeBehind, op, "the end of range %s is not known yet", ref)
+	}
+	a.Offset = b.commit
 	return a, nil
+}
+
+// offsetAtTime asks whoever holds the range's segments. Where no record is so late, the answer is the range's end.
+func (s *Server) offsetAtTime(ctx context.Context, ref base.RangeRef, ms int64) (wire.OffsetAnswer, error) {
+	at, err := s.offsetByTime(ctx, ref, ms)
+	if err != nil {
+		return wire.OffsetAnswer{}, err
+	}
+	b, led := s.bounds(ctx, ref)
+	switch {
+	case at.Found:
+		return wire.OffsetAnswer{Offset: at.Offset, TimeMs: at.TimeMs, Earliest: b.earliest, Commit: b.commit}, nil
+	case !led:
+		return s.latestOffset(ctx, ref)
+	}
+	return wire.OffsetAnswer{Offset: b.commit, Earliest: b.earliest, Commit: b.commit}, nil
+}
+
+// rangeCopy is a range as its shard had committed it a moment ago.
+func (s *Server) rangeCopy(ctx context.Context, op string, ref base.RangeRef) (*meta.Range, error) {
+	t, err := s.topicCopy(ctx, op, ref.Topic)
+	if err != nil {
+		return nil, err
+	}
+	r := t.Range(ref.Range)
+	if r == nil {
+		return nil, base.Errorf(base.CodeRangeNotFound, op, "topic %s has no range %s", t.Name, ref.Range)
+	}
+	return r, nil
+}
+
+// want lets the coordinator of a range know that somebody waits for it, if that is on this node. Where it is elsewhere,
+// it hears of it when the client renews its route.
+func (s *Server) want(ref base.RangeRef) {
+	if c := s.coord.Load(); c != nil {
+		c.Want(ref)
+	}
 }
 
 // bounds is what a range's leader knows of it.

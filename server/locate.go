@@ -22,6 +22,9 @@ func (s *Server) locate(ctx context.Context, shard base.ShardID, req wire.Locate
 	if seg == nil {
 		return wire.LocateResponse{}, base.Errorf(base.CodeOffsetOutOfRange, op, "range %s of topic %s begins at %d", r.ID, f.Name, r.TrimmedTo)
 	}
+	if seg.State == base.StateActive {
+		s.wantLeaders(found{f.Topic, f.shard})
+	}
 	var named nodeSet
 	named.add(seg.Replicas)
 	return wire.LocateResponse{Segment: *segmentRoute(seg), Nodes: s.addresses(named)}, nil

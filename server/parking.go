@@ -15,6 +15,10 @@ import (
 // maxParked bounds the fetches that wait for data.
 const maxParked = 16_384
 
+// hearPoll is how often a fetch that waits at a follower looks whether the leader is still heard. Without it nothing
+// would wake the fetch: nothing comes from a leader that is gone.
+const hearPoll = 200 * time.Millisecond
+
 // gapPoll is how often a fetch at the end of a sealed segment looks for the successor, which the store cannot announce
 // before it knows it: for the milliseconds of a roll.
 const gapPoll = 5 * time.Millisecond
@@ -28,15 +32,21 @@ func (f *fetch) park(a *answer) bool {
 	for _, part := range a.parts {
 		part.Release()
 	}
-	// From here on p.wake may run at any time, also before all waits are set up.
-	until := f.deadline
+	p.until = f.deadline
 	for i := range a.Ranges {
-		if a.Ranges[i].State == wire.FetchNext {
-			until = earlier(until, time.Now().Add(gapPoll))
+		r := &a.Ranges[i]
+		ref := base.RangeRef{Topic: r.Topic, Range: r.Range}
+		switch {
+		case r.State == wire.FetchNext:
+			p.until = earlier(p.until, time.Now().Add(gapPoll))
+		case !f.s.plane.LedHere(ref):
+			p.follows = append(p.follows, ref)
 		}
 	}
-	timer := time.AfterFunc(time.Until(until), p.wake)
-	p.add(func() { timer.Stop() })
+	// From here on p.wake may run at any time, also before all waits are set up.
+	p.timer = time.AfterFunc(time.Hour, p.tick)
+	p.timer.Reset(p.patience())
+	p.add(func() { p.timer.Stop() })
 	stop := context.AfterFunc(f.ctx, p.wake)
 	p.add(func() { stop() })
 	for i := range a.Ranges {
@@ -52,6 +62,9 @@ func (f *fetch) park(a *answer) bool {
 // parking is one wait of a fetch: whatever comes first ends it, once.
 type parking struct {
 	f       *fetch
+	until   time.Time       // an answer comes in any case
+	follows []base.RangeRef // whose ends are known here only while their leaders are heard
+	timer   *time.Timer
 	woken   atomic.Bool
 	mu      sync.Mutex
 	cancels []func()
@@ -68,6 +81,28 @@ func (p *parking) wake() {
 		p.cancel() // an idle range would keep its waiter for ever
 		f.r.Fail(err)
 	}
+}
+
+// patience is how long the fetch may wait before it is looked at.
+func (p *parking) patience() time.Duration {
+	wait := time.Until(p.until)
+	if len(p.follows) > 0 {
+		wait = min(wait, hearPoll)
+	}
+	return wait
+}
+
+// tick ends the wait when its time has come, or when a leader has fallen silent.
+func (p *parking) tick() {
+	if p.woken.Load() {
+		return
+	}
+	deaf := slices.ContainsFunc(p.follows, func(ref base.RangeRef) bool { return !p.f.s.plane.Hears(ref) })
+	if deaf || !time.Now().Before(p.until) {
+		p.wake()
+		return
+	}
+	p.timer.Reset(p.patience())
 }
 
 func earlier(a, b time.Time) time.Time {

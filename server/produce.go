@@ -8,6 +8,7 @@ import (
 	"github.com/eastguard/eastguard/internal/dataplane"
 	"github.com/eastguard/eastguard/internal/header"
 	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/vfs"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -42,15 +43,21 @@ func (s *Server) produce(_ context.Context, r *mux.Request) {
 		Bytes:  r.Payload,
 		SpanLo: req.SpanLo, SpanHi: req.SpanHi,
 		Deadline: deadline,
+		Trace:    req.Trace,
 	}, func(a dataplane.AppendResult, err error) {
 		if err != nil {
 			r.Fail(s.directed(ref, err))
 			return
 		}
 		s.rates.in.Add(uint64(size))
-		r.Reply(wire.Encode(wire.ProduceResponse{
+		answer := wire.Encode(wire.ProduceResponse{
 			Base: a.Base, AppendMs: a.AppendMs, Segment: a.Segment, Epoch: a.Epoch, Duplicate: a.Duplicate,
-		}))
+		})
+		if a.Trace != nil {
+			r.Reply(answer, vfs.MemPart(wire.Encode(a.Trace)))
+			return
+		}
+		r.Reply(answer)
 	})
 }
 

@@ -28,7 +28,7 @@ func (s *Server) directed(ref base.RangeRef, err error) error {
 		return err
 	}
 	to := e.Redirect
-	if to.Node == "" && (e.Code == base.CodeNotReplica || e.Code == base.CodeSegmentMoved) {
+	if to.Node == "" && (e.Code == base.CodeNotReplica || e.Code == base.CodeNotLeader || e.Code == base.CodeSegmentMoved) {
 		if node := s.rangeLeader(ref); node != s.id.Node {
 			to.Node = node
 		}

@@ -13,5 +13,17 @@ func (s *Server) route(ctx context.Context, shard base.ShardID, req wire.RouteRe
 	if err != nil {
 		return wire.RouteResponse{}, err
 	}
+	s.wantLeaders(f)
 	return wire.RouteResponse{Topic: s.topicRoute(f.Topic, f.shard)}, nil
+}
+
+// wantLeaders tells the coordinator, which is on this node, of the topic's ranges whose leaders are away: who asks for
+// the route waits for them, and they go before those that nobody asks for.
+func (s *Server) wantLeaders(f found) {
+	view := s.connected()
+	for _, r := range f.Ranges {
+		if seg := r.Active(); seg != nil && seg.Leader().Node != s.id.Node && !lives(view, seg.Leader().Node) {
+			s.want(base.RangeRef{Topic: f.ID, Range: r.ID})
+		}
+	}
 }

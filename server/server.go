@@ -72,6 +72,7 @@ type Server struct {
 	leaders  leaderWatch
 	told     eventCounts
 	words    sealWords
+	cuts     lossCache
 	retired  chan struct{} // an operator wants this node to leave
 	started  time.Time
 	progress progress
