@@ -1,5 +1,7 @@
 package replica
 
+import "github.com/eastguard/eastguard/internal/base"
+
 // Open is a leader's "I lead this segment". Take: make it durable, then report Opened. Duplicate: the same leader by a
 // new session; what is here is acked again, so that it goes on from there.
 func (f *Follower) Open(from Source) Verdict {
@@ -125,14 +127,22 @@ func (f *Follower) out(why Reason) {
 	f.state, f.reason = Out, why
 }
 
-// Seal tells the committed end. Records above it are no longer part of the segment; a follower that does not hold all
-// below it is Short.
-func (f *Follower) Seal(end int64) {
+// Seal tells the committed end. Records above it are no longer part of the segment, whatever was acked of them; a
+// follower that does not hold all below it is Short. An end below what readers saw means that acked records are lost,
+// another end than before that metadata has changed its mind: errors that no caller may go on after.
+func (f *Follower) Seal(end int64) error {
+	const op = "seal segment"
+	if f.state == Closed && end != f.known {
+		return base.Errorf(base.CodeInternal, op, "the committed end changed from %d to %d", f.known, end)
+	}
+	if end < f.commit {
+		return base.Errorf(base.CodeInternal, op, "the committed end %d is below %d, which was readable", end, f.commit)
+	}
 	f.state, f.reason, f.lost = Closed, ReasonFenced, false
 	f.known = end
-	f.appended = min(f.appended, end)
-	f.durable = min(f.durable, end)
+	f.appended, f.durable, f.acked = min(f.appended, end), min(f.durable, end), min(f.acked, end)
 	f.publish()
+	return nil
 }
 
 // Short reports whether the committed end is above what was ever taken here.
