@@ -31,7 +31,7 @@ type rollMessage struct {
 
 const (
 	rollTimeout = 10 * time.Second      // for all tries of one request; the leader of the segment asks again
-	rollTry     = 2 * time.Second       // for one: a coordinator that is silent for so long may have been replaced
+	rollTry     = time.Second           // for one: a coordinator that is silent for so long may have been replaced
 	rollPause   = 20 * time.Millisecond // before the same is asked again, doubling
 	rollRest    = 160 * time.Millisecond
 	rollRelays  = 2 // nodes that are asked to pass a request on
