@@ -23,6 +23,8 @@ type Options struct {
 	Command func(args ...string) *exec.Cmd // a broker with these arguments
 	Args    []string                       // for every broker
 	Founder bool                           // the first node founds the cluster; else the first three do so together
+	Hosts   []string                       // addresses of the nodes, which are theirs alone; none: all are on loopback
+	Enter   func(node int, cmd *exec.Cmd)  // may change how a node's broker is started: in a network of its own; nil: nothing
 }
 
 // Cluster is some nodes that know each other.
@@ -72,19 +74,21 @@ func (c *Cluster) seeds() string {
 // place makes a node's directory and finds ports for it.
 func (c *Cluster) place() error {
 	i := len(c.Nodes) + 1
-	n := &Node{Name: fmt.Sprintf("n%d", i), start: c.options.Command}
+	n := &Node{Name: fmt.Sprintf("n%d", i), start: c.command(i)}
 	n.Dir = filepath.Join(c.options.Dir, n.Name)
 	if err := os.MkdirAll(n.Dir, 0o700); err != nil {
 		return err
 	}
-	const host = "127.0.0.1"
-	for _, addr := range []*string{&n.Client, &n.Data, &n.Control, &n.Peers} {
-		p, err := testport.Take(host)
+	host := "127.0.0.1"
+	if i <= len(c.options.Hosts) {
+		host = c.options.Hosts[i-1]
+	}
+	for port, addr := range []*string{&n.Client, &n.Peers, &n.Data, &n.Control} {
+		number, err := c.port(host, port)
 		if err != nil {
 			return err
 		}
-		c.ports = append(c.ports, p)
-		*addr = net.JoinHostPort(host, strconv.Itoa(p.Number))
+		*addr = net.JoinHostPort(host, strconv.Itoa(number))
 	}
 	n.args = append([]string{
 		"--node-id", n.Name, "--host", host, "--client-port", portOf(n.Client), "--cluster-port", portOf(n.Peers),
@@ -99,6 +103,32 @@ func (c *Cluster) place() error {
 	}
 	c.Nodes = append(c.Nodes, n)
 	return nil
+}
+
+// port is a node's n-th port: the usual one where the address is the node's alone.
+func (c *Cluster) port(host string, n int) (int, error) {
+	if len(c.options.Hosts) > 0 {
+		return usualPort + n, nil
+	}
+	p, err := testport.Take(host)
+	if err != nil {
+		return 0, err
+	}
+	c.ports = append(c.ports, p)
+	return p.Number, nil
+}
+
+const usualPort = 2921 // the first of four
+
+// command is how the i-th node's broker is started.
+func (c *Cluster) command(i int) func(args ...string) *exec.Cmd {
+	return func(args ...string) *exec.Cmd {
+		cmd := c.options.Command(args...)
+		if c.options.Enter != nil {
+			c.options.Enter(i, cmd)
+		}
+		return cmd
+	}
 }
 
 func portOf(addr string) string {

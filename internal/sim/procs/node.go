@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -106,6 +107,29 @@ func (n *Node) Signal(sig syscall.Signal) error {
 	return n.proc.cmd.Process.Signal(sig)
 }
 
+// Pid is the process that runs; 0 while none does.
+func (n *Node) Pid() int {
+	if n.proc == nil {
+		return 0
+	}
+	return n.proc.cmd.Process.Pid
+}
+
+// Exited waits until the broker has ended by itself, and returns its exit code.
+func (n *Node) Exited(within time.Duration) (code int, err error) {
+	p := n.proc
+	if p == nil {
+		return 0, fmt.Errorf("%s does not run", n.Name)
+	}
+	select {
+	case <-p.done:
+		n.proc = nil
+		return p.cmd.ProcessState.ExitCode(), nil
+	case <-time.After(within):
+		return 0, fmt.Errorf("%s has not ended within %v:\n%s", n.Name, within, p.tail(40))
+	}
+}
+
 // Kill ends the broker by kill -9.
 func (n *Node) Kill() error {
 	_, err := n.end(syscall.SIGKILL, time.Minute)
@@ -143,6 +167,9 @@ func (n *Node) Log(lines int) string {
 	}
 	return n.proc.tail(lines)
 }
+
+// Said is everything that the node's last process said.
+func (n *Node) Said() string { return n.Log(math.MaxInt) }
 
 func (p *process) tail(n int) string {
 	p.mu.Lock()
