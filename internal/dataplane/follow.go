@@ -321,8 +321,9 @@ func (a *actor) tickFollower(now time.Time) {
 		return
 	}
 	a.pumpFollower(f, now)
-	if f.full && a.plane.held.hasRoom() {
+	if f.full && len(f.waiting) == 0 && a.plane.held.hasRoom() {
 		f.full = false
+		f.replica.Dropped() // what was taken since came before it
 		f.replica.Room()
 		a.settleFollower(f)
 	}

@@ -1,0 +1,491 @@
+package dataplane
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/header"
+	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/rangestate"
+	"github.com/eastguard/eastguard/internal/replica"
+)
+
+// leaderNode is the leader that a follower's tests play.
+var (
+	leaderNode = base.Replica{Node: "n2", Disk: base.DiskID{8}}
+	source     = replica.Source{Node: leaderNode.Node, Boot: 3}
+)
+
+// heardAcks are the links of a node whose leader is the test: it notes what is said to it.
+type heardAcks struct {
+	mu    sync.Mutex
+	acks  []ackMessage
+	links map[base.NodeID]peer.Link
+}
+
+func (h *heardAcks) SendParts(node base.NodeID, kind peer.Kind, urgent bool, parts ...[]byte) error {
+	m, err := decodeAck(bytes.Join(parts, nil))
+	if err != nil || kind != kindAck || !urgent {
+		panic("not an ack")
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.acks = append(h.acks, m)
+	return nil
+}
+
+func (h *heardAcks) DataLink(node base.NodeID) peer.Link {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.links[node]
+}
+
+// followRig is a plane on a fake log that follows what the test leads.
+type followRig struct {
+	*rig
+	heard *heardAcks
+}
+
+func newFollowRig(t *testing.T, edit func(*Options)) *followRig {
+	h := &heardAcks{links: map[base.NodeID]peer.Link{}}
+	return &followRig{heard: h, rig: newRig(t, func(o *Options) {
+		o.Links = h
+		if edit != nil {
+			edit(o)
+		}
+	})}
+}
+
+// followedBy is an assignment that the test leads and the rig follows.
+func followedBy(seg base.SegmentID, epoch base.Epoch, at int64, prev base.SegmentID) meta.Assignment {
+	a := assignment(seg, epoch, at, prev, roomy)
+	a.Replicas, a.Boots = []base.Replica{leaderNode, here}, []uint64{source.Boot, boot}
+	return a
+}
+
+func headOf(a meta.Assignment) segmentHead {
+	return segmentHead{ref: a.Ref, epoch: a.Epoch, segment: a.Segment}
+}
+
+// open sends an open as the leader of a would, with what it remembers; nil: nothing.
+func (r *followRig) open(from replica.Source, a meta.Assignment, s *rangestate.State, send bool) {
+	if s == nil {
+		s = rangestate.New()
+	}
+	m := openMessage{segmentHead: headOf(a), base: a.Base, openedMs: a.OpenedMs, checksum: s.Checksum(), hasState: send}
+	b := m.encode()
+	if send && !s.Empty() {
+		b = append(b, s.Encode()...)
+	}
+	r.plane.receive(kindOpen, b, arrival{from: from})
+}
+
+// append sends a batch as the leader of a would.
+func (r *followRig) send(from replica.Source, a meta.Assignment, first, commit int64, b []byte) {
+	m := appendMessage{segmentHead: headOf(a), first: first, appendMs: 1000 + first, commit: commit, spanHi: ^uint64(0)}
+	var head [appendHeadSize]byte
+	m.put(&head)
+	if b != nil {
+		b = bytes.Clone(b)
+		header.Patch(b, first, int32(a.Epoch))
+	}
+	r.plane.receive(kindAppend, append(head[:], b...), arrival{from: from})
+}
+
+// acks are those that came since the last call, once nothing moves any more.
+func (r *followRig) acks() []ackMessage {
+	synctest.Wait()
+	r.heard.mu.Lock()
+	defer r.heard.mu.Unlock()
+	a := r.heard.acks
+	r.heard.acks = nil
+	return a
+}
+
+func (r *followRig) expect(want ...ackMessage) {
+	r.t.Helper()
+	got := r.acks()
+	for i := range got {
+		got[i].fsync = 0
+		if i < len(want) {
+			want[i].segmentHead = got[i].segmentHead
+		}
+	}
+	require.Equal(r.t, want, got)
+}
+
+func durableTo(end int64) ackMessage { return ackMessage{status: ackDurable, end: end} }
+func lostBy(why replica.Reason) ackMessage {
+	return ackMessage{status: ackLost, reason: why}
+}
+
+func followBubble(t *testing.T, edit func(*Options), run func(t *testing.T, r *followRig)) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFollowRig(t, edit)
+		defer r.close()
+		run(t, r)
+	})
+}
+
+// following1 is followBubble with segment 1 open, and nobody to tell of it any more.
+func following1(t *testing.T, edit func(*Options), run func(t *testing.T, r *followRig, a meta.Assignment)) {
+	followBubble(t, edit, func(t *testing.T, r *followRig) {
+		a := followedBy(1, 1, 0, 0)
+		require.Equal(t, meta.StatusHeld, r.assign(a).Status)
+		r.open(source, a, nil, false)
+		r.expect(durableTo(0))
+		run(t, r, a)
+	})
+}
+
+func TestAFollowerAcksWhatItsDiskHolds(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		r.send(source, a, 0, 0, plain(3))
+		r.expect(durableTo(3))
+		r.log.hold()
+		r.send(source, a, 3, 3, plain(2))
+		r.expect()
+		require.EqualValues(t, 3, r.log.published[1], "the commit that came with the second batch")
+		r.log.release(-1)
+		r.expect(durableTo(5))
+		r.send(source, a, 5, 5, nil)
+		r.expect()
+		require.EqualValues(t, 5, r.log.published[1], "a commit alone")
+		require.Len(t, r.log.segments[1].batches, 2)
+	})
+}
+
+func TestAFollowerShowsNoMoreThanItHolds(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		r.log.hold()
+		r.send(source, a, 0, 99, plain(3))
+		synctest.Wait()
+		require.Zero(t, r.log.published[1])
+		r.log.release(-1)
+		r.expect(durableTo(3))
+		require.EqualValues(t, 3, r.log.published[1])
+	})
+}
+
+func TestAnOpenWaitsForItsAssignment(t *testing.T) {
+	followBubble(t, nil, func(t *testing.T, r *followRig) {
+		a := followedBy(1, 1, 0, 0)
+		r.open(source, a, nil, false)
+		r.send(source, a, 0, 0, plain(3))
+		r.send(source, a, 3, 0, plain(3))
+		time.Sleep(r.plane.o.ReplicaTimeout / 2)
+		r.expect()
+		require.Equal(t, meta.StatusHeld, r.assign(a).Status)
+		r.expect(durableTo(0), durableTo(3), durableTo(6))
+		require.Zero(t, r.plane.held.bytes.Load())
+	})
+}
+
+func TestAnOpenWithoutAssignmentIsRefused(t *testing.T) {
+	followBubble(t, nil, func(t *testing.T, r *followRig) {
+		a := followedBy(1, 1, 0, 0)
+		r.open(source, a, nil, false)
+		r.send(source, a, 0, 0, plain(3))
+		time.Sleep(2 * r.plane.o.ReplicaTimeout)
+		r.expect(lostBy(replica.ReasonUnassigned))
+		require.Zero(t, r.plane.held.bytes.Load())
+		require.Nil(t, r.plane.find(testRef), "nothing is kept of a range that nobody told of")
+	})
+}
+
+// What leaders send before it can be taken is bounded; at the bound an open is refused, and an append asked for again.
+func TestWhatWaitsIsBounded(t *testing.T) {
+	followBubble(t, func(o *Options) { o.HeldBytes = 4096 }, func(t *testing.T, r *followRig) {
+		a := followedBy(1, 1, 0, 0)
+		require.Equal(t, meta.StatusHeld, r.assign(a).Status)
+		r.log.hold()
+		r.open(source, a, nil, false)
+		for i := range int64(10) {
+			r.send(source, a, i, 0, makeBatch(1, header.NoProducer, -1, 1000))
+		}
+		r.expect()
+		require.LessOrEqual(t, r.plane.held.bytes.Load(), int64(4096))
+		other := a
+		other.Ref.Range = 2
+		r.plane.held.take(int(4096 - r.plane.held.bytes.Load()))
+		r.open(source, other, nil, false)
+		r.expect(lostBy(replica.ReasonUnassigned))
+		r.plane.held.bytes.Add(-(4096 - 2*(1000+header.Size+earlyOverhead)))
+		r.log.release(-1)
+		time.Sleep(time.Second)
+		acks := r.acks()
+		require.NotEmpty(t, acks)
+		last := acks[len(acks)-1]
+		require.Equal(t, ackWant, last.status)
+		require.EqualValues(t, 2, last.end)
+		for i := last.end; i < 10; i++ {
+			r.send(source, a, i, 0, makeBatch(1, header.NoProducer, -1, 1000))
+		}
+		acks = r.acks()
+		require.EqualValues(t, 10, acks[len(acks)-1].end)
+	})
+}
+
+func TestAGapIsAskedForOnce(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		r.send(source, a, 0, 0, plain(1))
+		r.expect(durableTo(1))
+		r.send(source, a, 2, 0, plain(1))
+		r.send(source, a, 3, 0, plain(1))
+		r.expect(ackMessage{status: ackWant, end: 1})
+		for i := range int64(3) {
+			r.send(source, a, 1+i, 0, plain(1))
+		}
+		r.expect(durableTo(2), durableTo(3), durableTo(4))
+		r.send(source, a, 6, 4, nil) // news of the commit, behind batches that are lost
+		r.expect(ackMessage{status: ackWant, end: 4})
+	})
+}
+
+func TestABatchThatWasDamagedOnItsWayIsAskedForAgain(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		b := plain(2)
+		b[len(b)-1] ^= 1
+		r.send(source, a, 0, 0, b)
+		r.expect()
+		r.send(source, a, 2, 0, plain(1))
+		r.expect(ackMessage{status: ackWant, end: 0})
+		require.Empty(t, r.log.segments[1].batches)
+	})
+}
+
+func TestANewSessionOfTheLeaderGoesOnFromWhatIsHere(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		r.send(source, a, 0, 0, plain(3))
+		r.expect(durableTo(3))
+		r.open(source, a, nil, false)
+		r.expect(durableTo(3))
+		r.send(source, a, 0, 0, plain(3))
+		r.expect(durableTo(3))
+		r.send(source, a, 3, 0, plain(3))
+		r.expect(durableTo(6))
+		require.Len(t, r.log.segments[1].batches, 2)
+	})
+}
+
+func TestOnlyTheLeaderThatWasPlacedIsFollowed(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		for _, other := range []replica.Source{{Node: leaderNode.Node, Boot: source.Boot + 1}, {Node: "n3", Boot: source.Boot}} {
+			r.open(other, a, nil, false)
+			r.expect(lostBy(replica.ReasonFenced))
+			r.send(other, a, 0, 0, plain(1))
+			r.expect(lostBy(replica.ReasonFenced))
+		}
+		r.send(source, a, 0, 0, plain(1))
+		r.expect(durableTo(1))
+	})
+}
+
+func TestAProcessThatWasNotPlacedDoesNotFollow(t *testing.T) {
+	followBubble(t, nil, func(t *testing.T, r *followRig) {
+		a := followedBy(1, 1, 0, 0)
+		a.Boots[1] = boot - 1
+		require.Equal(t, meta.StatusHeld, r.assign(a).Status, "it has heard of it")
+		r.open(source, a, nil, false)
+		r.expect(lostBy(replica.ReasonRestarted))
+		r.send(source, a, 0, 0, plain(1))
+		r.expect(lostBy(replica.ReasonRestarted))
+		require.Empty(t, r.log.segments)
+	})
+}
+
+func TestAFenceEndsFollowing(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		r.send(source, a, 0, 0, plain(3))
+		r.expect(durableTo(3))
+		answers, err := r.plane.Fence(t.Context(), []meta.FenceRequest{{Ref: testRef, Epoch: 1, Segment: 1, Boot: boot}})
+		require.NoError(t, err)
+		require.EqualValues(t, 3, answers[0].End)
+		require.True(t, answers[0].Unbroken)
+		r.expect(lostBy(replica.ReasonFenced).at(3))
+		r.send(source, a, 3, 3, plain(3))
+		r.expect(lostBy(replica.ReasonFenced))
+		require.Len(t, r.log.segments[1].batches, 1)
+	})
+}
+
+// Nothing that was on its way to the disk when the fence came is acked any more.
+func TestNoAckLeavesBehindAFence(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		r.log.hold()
+		r.send(source, a, 0, 0, plain(3))
+		r.expect()
+		go func() {
+			_, _ = r.plane.Fence(t.Context(), []meta.FenceRequest{{Ref: testRef, Epoch: 1, Segment: 1, Boot: boot}})
+		}()
+		r.expect(lostBy(replica.ReasonFenced))
+		r.log.release(-1)
+		r.expect()
+	})
+}
+
+func TestUnbrokenIsTheStartThatWasPlaced(t *testing.T) {
+	followBubble(t, nil, func(t *testing.T, r *followRig) {
+		fence := func(boot uint64) meta.FenceAnswer {
+			answers, err := r.plane.Fence(t.Context(), []meta.FenceRequest{{Ref: testRef, Epoch: 4, Segment: 9, Base: 70, Boot: boot}})
+			require.NoError(t, err)
+			require.EqualValues(t, 70, answers[0].End)
+			require.True(t, answers[0].Unlisted)
+			return answers[0]
+		}
+		require.True(t, fence(boot).Unbroken, "assigned and never listed")
+		require.False(t, fence(boot-1).Unbroken)
+		require.False(t, fence(0).Unbroken, "nobody knows")
+	})
+}
+
+func TestASuccessorEndsWhatIsFollowed(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		for i := range int64(3) {
+			r.send(source, a, i, 0, makeBatch(1, 77, int32(i), 10))
+		}
+		r.acks()
+		next := followedBy(2, 2, 2, 1)
+		require.Equal(t, meta.StatusHeld, r.assign(next).Status)
+		r.send(source, a, 3, 2, makeBatch(1, 77, 3, 10))
+		r.expect(lostBy(replica.ReasonFenced))
+		want := rangestate.New()
+		for i := range int64(2) {
+			b := makeBatch(1, 77, int32(i), 10)
+			h, err := header.Check(b, 0)
+			require.NoError(t, err)
+			want.Append(h, i, 1000+i)
+		}
+		want.Commit(2)
+		r.open(source, next, want, false)
+		r.expect(durableTo(2))
+		info, _ := r.log.Info(1)
+		require.EqualValues(t, 2, info.SealedEnd)
+		require.Equal(t, want.Checksum(), r.log.segments[2].state.Checksum())
+	})
+}
+
+func TestAFollowerThatDoesNotKnowTheStateAsksForIt(t *testing.T) {
+	followBubble(t, nil, func(t *testing.T, r *followRig) {
+		a := followedBy(2, 2, 2, 1)
+		require.Equal(t, meta.StatusHeld, r.assign(a).Status)
+		h, err := header.Check(makeBatch(1, 77, 0, 10), 0)
+		require.NoError(t, err)
+		s := rangestate.New()
+		s.Append(h, 1, 1000)
+		s.Commit(2)
+		r.open(source, a, s, false)
+		r.send(source, a, 2, 0, plain(1))
+		r.expect(ackMessage{status: ackState, end: 2})
+		r.open(source, a, s, true)
+		r.expect(durableTo(2), durableTo(3))
+		require.Equal(t, s.Checksum(), r.log.segments[2].state.Checksum())
+	})
+}
+
+func TestAFollowersDiskFailure(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		r.log.mu.Lock()
+		r.log.lose = base.Errorf(base.CodeDiskFull, "append", "full")
+		r.log.mu.Unlock()
+		r.send(source, a, 0, 0, plain(1))
+		r.expect(lostBy(replica.ReasonFailed))
+		r.send(source, a, 1, 0, plain(1))
+		r.expect(lostBy(replica.ReasonFailed))
+	})
+}
+
+// A log without room is waited for, and what came meanwhile goes behind.
+func TestAFollowersLogWithoutRoomIsWaitedFor(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		r.log.refuseOnly(1, base.Errorf(base.CodeBusy, "append", "no room"))
+		for i := range int64(4) {
+			r.send(source, a, i, 0, plain(1))
+		}
+		time.Sleep(tickEvery)
+		r.expect()
+		r.log.refuseOnly(1, nil)
+		time.Sleep(3 * tickEvery)
+		r.expect(durableTo(1), durableTo(2), durableTo(3), durableTo(4))
+		require.Zero(t, r.plane.held.bytes.Load())
+	})
+}
+
+func TestInMemoryTopicsAckMemory(t *testing.T) {
+	followBubble(t, nil, func(t *testing.T, r *followRig) {
+		a := followedBy(1, 1, 0, 0)
+		a.Config.Durability = base.DurabilityReplicated
+		require.Equal(t, meta.StatusHeld, r.assign(a).Status)
+		r.open(source, a, nil, false)
+		r.expect(durableTo(0))
+		require.True(t, r.log.segments[1].info.Memory)
+		r.log.hold()
+		r.send(source, a, 0, 0, plain(3))
+		r.expect(durableTo(3))
+	})
+}
+
+func TestASealedCopyThatIsShortSaysSo(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		r.send(source, a, 0, 0, plain(3))
+		r.expect(durableTo(3))
+		end := a
+		end.State, end.End, end.Version = base.StateSealed, 5, 2
+		c := r.assign(end)
+		require.Equal(t, meta.StatusShort, c.Status, c.Message)
+		r.open(source, a, nil, false)
+		r.expect(lostBy(replica.ReasonFenced))
+
+		never := followedBy(7, 7, 10, 1)
+		never.State, never.End, never.Version = base.StateSealed, 12, 2
+		c = r.assign(never)
+		require.Equal(t, meta.StatusShort, c.Status, "of a copy that was never opened the end is kept, too")
+		info, ok := r.log.Info(7)
+		require.True(t, ok)
+		require.EqualValues(t, 12, info.SealedEnd)
+	})
+}
+
+func TestATopicIsDeletedWhileItIsFollowed(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		r.log.hold()
+		r.send(source, a, 0, 0, plain(3))
+		synctest.Wait()
+		r.log.release(-1)
+		_, err := r.plane.Tell(t.Context(), meta.Orders{Deletes: []base.TopicID{testTopic}})
+		require.NoError(t, err)
+		r.acks()
+		r.send(source, a, 3, 0, plain(3))
+		r.open(source, a, nil, false)
+		r.expect()
+		require.Zero(t, r.plane.held.bytes.Load())
+		require.Empty(t, r.log.segments)
+	})
+}
+
+func TestHears(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		link := func(l peer.Link) {
+			r.heard.mu.Lock()
+			defer r.heard.mu.Unlock()
+			r.heard.links[leaderNode.Node] = l
+		}
+		require.False(t, r.plane.Hears(testRef))
+		link(peer.Link{Node: leaderNode.Node, Boot: source.Boot, Up: true, Heard: time.Now()})
+		require.True(t, r.plane.Hears(testRef))
+		time.Sleep(2 * hearsWithin)
+		require.False(t, r.plane.Hears(testRef))
+		link(peer.Link{Node: leaderNode.Node, Boot: source.Boot + 1, Up: true, Heard: time.Now()})
+		require.False(t, r.plane.Hears(testRef), "another process")
+		require.False(t, r.plane.Hears(base.RangeRef{Range: 99}))
+	})
+}
+
+func (m ackMessage) at(end int64) ackMessage { m.end = end; return m }
