@@ -17,13 +17,15 @@ import (
 func (s *Server) createTopic(ctx context.Context, shard base.ShardID, req wire.CreateTopicRequest) (wire.CreateTopicResponse, error) {
 	const op = "create topic"
 	cmd, err := s.planTopic(req)
-	if err != nil {
-		return wire.CreateTopicResponse{}, err
-	}
-	if req.DryRun {
+	var result meta.Result
+	switch {
+	case err != nil:
+		result, err = s.answered(ctx, op, shard, req.RequestID, err)
+	case req.DryRun:
 		return s.dryCreate(ctx, op, shard, cmd)
+	default:
+		result, err = s.propose(ctx, op, shard, cmd)
 	}
-	result, err := s.propose(ctx, op, shard, cmd)
 	if err != nil {
 		return wire.CreateTopicResponse{}, err
 	}
@@ -32,6 +34,24 @@ func (s *Server) createTopic(ctx context.Context, shard base.ShardID, req wire.C
 		return wire.CreateTopicResponse{}, made(op, err, req.RequestID)
 	}
 	return wire.CreateTopicResponse{Topic: s.topicDetail(topic, shard, s.extentsOfNew(topic)), Shard: shard, ShardLeader: s.shardLeader(shard)}, nil
+}
+
+// answered is what a request was answered when it came before, or refusal when it did not: a retry is not refused for
+// what has changed since.
+func (s *Server) answered(ctx context.Context, op string, shard base.ShardID, id base.RequestID, refusal error) (meta.Result, error) {
+	if id.IsZero() {
+		return meta.Result{}, refusal
+	}
+	var result meta.Result
+	err := s.host.View(ctx, shard, func(st *meta.State) error {
+		r, ok := st.Answered(id)
+		if !ok {
+			return refusal
+		}
+		result = r
+		return r.Err(op)
+	})
+	return result, err
 }
 
 // applied is an error met after the command was committed: whatever it says, the command took effect.

@@ -53,3 +53,19 @@ func TestCreateTopicsWhileANodeStops(t *testing.T) {
 		must[wire.CreateTopicResponse](n1, wire.KindCreateTopic, wire.CreateTopicRequest{RequestID: requestID(), Name: fmt.Sprintf("t%d", i), AllowUnderReplicated: true})
 	}
 }
+
+// A retry is not refused for want of nodes that were there when the topic was made.
+func TestCreateTopicAgainWithFewerNodes(t *testing.T) {
+	t.Parallel()
+	machines := threeMachines(t)
+	n1 := machines[0].client()
+	req := wire.CreateTopicRequest{RequestID: requestID(), Name: "t", Config: base.TopicConfig{ReplicationFactor: 3}}
+	first := must[wire.CreateTopicResponse](n1, wire.KindCreateTopic, req)
+	machines[2].stop()
+	other := req
+	other.RequestID, other.Name = requestID(), "other"
+	_, _, err := call[wire.CreateTopicResponse](n1, wire.KindCreateTopic, other)
+	require.ErrorIs(t, err, base.CodeNotEnoughNodes, "another topic of three replicas cannot be made now")
+	again := must[wire.CreateTopicResponse](n1, wire.KindCreateTopic, req)
+	require.Equal(t, first.Topic.Summary.ID, again.Topic.Summary.ID)
+}

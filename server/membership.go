@@ -13,6 +13,7 @@ import (
 	"github.com/eastguard/eastguard/internal/gossip"
 	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/planner"
 	"github.com/eastguard/eastguard/internal/ring"
 	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/topology"
@@ -47,7 +48,9 @@ type membership struct {
 	addresses map[base.NodeID]string // where members were last reached, ip:port
 	listed    map[base.NodeID]time.Time
 	seen      map[base.NodeID]sighting // what the journal was told last
-	builtFrom tableVersion             // the ring
+	starts    planner.Starts
+	slowness  planner.Slowness
+	builtFrom tableVersion // the ring
 	unsaved   bool
 }
 
@@ -274,6 +277,7 @@ func (m *membership) forgetStrangers(snapshot *gossip.Snapshot, table *nodeTable
 		maps.DeleteFunc(m.addresses, func(id base.NodeID, _ string) bool { return stranger(id) })
 	}
 	maps.DeleteFunc(m.usages, func(id base.NodeID, _ topology.Usage) bool { return stranger(id) })
+	m.starts.Forget(stranger)
 	maps.DeleteFunc(m.listed, func(id base.NodeID, _ time.Time) bool { return table.node(id) == nil })
 	unsaved, m.unsaved = m.unsaved, false
 	return unsaved
@@ -299,6 +303,7 @@ func (s *Server) foldView(snapshot *gossip.Snapshot, table *nodeTable) {
 	for _, u := range m.usages {
 		events = append(events, topology.Event{Usage: &u})
 	}
+	events = append(events, m.judge(snapshot, now)...)
 	m.mu.Unlock()
 	before := m.view.Load()
 	next := topology.Build(before.Version+1, events)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/gossip"
 	"github.com/eastguard/eastguard/internal/peer"
 	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
@@ -23,6 +24,9 @@ type usageMessage struct {
 	BytesInSec int64        `cbor:"7,keyasint,omitempty"`
 	Table      tableVersion `cbor:"8,keyasint"` // that the sender has
 	Leaving    bool         `cbor:"9,keyasint,omitempty"`
+
+	Late      []base.NodeID `cbor:"10,keyasint,omitempty"` // who stood still in segments that the sender led in the last 10 s
+	Followers []base.NodeID `cbor:"11,keyasint,omitempty"` // who follows what it leads
 }
 
 const (
@@ -83,9 +87,15 @@ func (s *Server) reportUsage(ctx context.Context) error {
 
 func (s *Server) tellUsage() {
 	own, _ := s.view().Node(s.id.Node)
+	var late, followers []base.NodeID
+	if p := s.orders.plane.Load(); p != nil {
+		late, followers = p.LateNodes(time.Now()), p.FollowerNodes()
+	}
+	s.members.heardLate(s.id.Node, late, followers)
 	msg := wire.Encode(usageMessage{
 		Boot: s.id.Boot, Full: own.Full, DiskFree: own.DiskFree, DiskTotal: own.DiskTotal, Segments: own.Segments,
 		Leading: own.Leading, BytesInSec: own.BytesInSec, Table: s.members.nodeTable().at(), Leaving: own.Leaving,
+		Late: late, Followers: followers,
 	})
 	for _, node := range s.reachablePeers() {
 		_ = s.peers.Send(node, kindUsage, msg) // the next one is on its way
@@ -118,10 +128,36 @@ func (s *Server) takeUsage(_ context.Context, r *peer.Request) {
 	m.mu.Lock()
 	m.usages[r.From.Node] = usage
 	m.mu.Unlock()
+	m.heardLate(r.From.Node, u.Late, u.Followers)
 	if u.Table.newerThan(m.nodeTable().at()) {
 		m.pullFrom(r.From.Node)
 	}
 	m.wakeUp()
+}
+
+// heardLate takes a leader's word on the nodes of its followers.
+func (m *membership) heardLate(leader base.NodeID, late, followers []base.NodeID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.slowness.Report(leader, late, followers, time.Now().UnixMilli())
+}
+
+// judge is what follows for each living node from when it started and from what leaders say of it. The caller has the
+// lock.
+func (m *membership) judge(snapshot *gossip.Snapshot, now time.Time) []topology.Event {
+	var events []topology.Event
+	for i := range snapshot.Members {
+		member := &snapshot.Members[i]
+		if member.Liveness != topology.Alive {
+			continue
+		}
+		m.starts.Saw(member.Node, member.Boot, now.UnixMilli())
+		restarts, settled := m.starts.Of(member.Node)
+		events = append(events, topology.Event{Judged: &topology.Judged{
+			ID: member.Node, Boot: member.Boot, Slow: m.slowness.Slow(member.Node, now.UnixMilli()), Restarts: restarts, SettledMs: settled,
+		}})
+	}
+	return events
 }
 
 // pullFrom asks for the table of a node, soon.

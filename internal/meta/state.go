@@ -70,6 +70,15 @@ func (s *State) Apply(index uint64, cmd Command) (Result, []Event) {
 	return result, a.events
 }
 
+// Answered is the answer to a request that was applied before, as a retry would get it.
+func (s *State) Answered(id base.RequestID) (Result, bool) {
+	stored, ok := s.requests.find(id)
+	if !ok {
+		return Result{}, false
+	}
+	return s.repeated(stored), true
+}
+
 // repeated completes a stored result with what is looked up afresh.
 func (s *State) repeated(r Result) Result {
 	r.Repeat = true
