@@ -34,6 +34,7 @@ func (s *Server) clusterHealth(ctx context.Context, _ wire.ClusterHealthRequest)
 		s.checkVoters(view, sums, missing),
 		checkCover(sums, missing),
 		checkCopies(sums, missing),
+		checkEnds(sums, missing, time.Now()),
 		checkGaps(sums, missing),
 		checkDisks(nodes),
 		checkDamage(nodes),

@@ -2,11 +2,13 @@ package server
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/config"
+	"github.com/eastguard/eastguard/internal/coord"
 	"github.com/eastguard/eastguard/internal/shard"
 	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
@@ -95,7 +97,7 @@ func TestHealthOfShards(t *testing.T) {
 	require.Equal(t, wire.HealthFail, s.checkVoters(threeNodes(), []shardSum{behind}, nil).Result)
 	require.Equal(t, wire.HealthWarn, s.checkVoters(threeNodes(), []shardSum{astray}, nil).Result)
 
-	for _, check := range []func([]shardSum, []base.ShardID) wire.HealthCheck{checkCover, checkCopies, checkGaps} {
+	for _, check := range []func([]shardSum, []base.ShardID) wire.HealthCheck{checkCover, checkCopies, checkGaps, checkEndsNow} {
 		require.Equal(t, wire.HealthPass, check(full, nil).Result)
 		require.Equal(t, wire.HealthFail, check(full, missing).Result, "what cannot be checked fails")
 	}
@@ -135,4 +137,21 @@ func TestHealthOfDisks(t *testing.T) {
 	require.Equal(t, wire.HealthPass, checkDamage(reports()).Result)
 	require.Equal(t, wire.HealthWarn, checkDamage(reports(func(n *wire.NodeStatus) { n.Quarantined = 1 })).Result)
 	require.Equal(t, wire.HealthFail, checkDamage(reports(func(n *wire.NodeStatus) { n.Damaged = 1 })).Result)
+}
+
+func checkEndsNow(sums []shardSum, missing []base.ShardID) wire.HealthCheck {
+	return checkEnds(sums, missing, time.Now())
+}
+
+func TestHealthOfEnds(t *testing.T) {
+	now := time.Now()
+	sums := []shardSum{{}, {}}
+	for i := range mostShort + 2 {
+		sums[1].Stuck.add("orders/r9", coord.Stuck{Segment: base.SegmentID(i + 1), Since: now.Add(-time.Minute), Reason: "n1, n2 and n3 are away"})
+	}
+	sums[0].Stuck.add("clicks/r1", coord.Stuck{Segment: 40, Since: now.Add(-time.Hour), Reason: "only n1 answers, and it has restarted"})
+	c := checkEnds(sums, nil, now)
+	require.Equal(t, wire.HealthFail, c.Result)
+	require.Equal(t, "11 segments wait for a replica to say how they end; for 1h00m already: clicks/r1 s40, only n1 answers, and it has restarted", c.Detail)
+	require.Contains(t, c.Next, "eg-cli segment describe s40")
 }

@@ -74,8 +74,12 @@ func (s *Server) addresses(nodes nodeSet) []wire.NodeAddress {
 func (s *Server) topicDetail(t *meta.Topic, shard base.ShardID, x extents) wire.TopicDetail {
 	d := wire.TopicDetail{Config: t.Config, Settings: s.settings(t.Config), Copies: copiesOf(t)}
 	var named nodeSet
+	stuck := s.stuck()
 	for _, r := range t.Ranges {
 		rd := rangeDetail(t, r, x)
+		if n := len(rd.Segments); n > 0 { // the active one is the last
+			rd.Segments[n-1].Waits = stuck[rd.Segments[n-1].ID].Reason
+		}
 		for _, seg := range r.Segments {
 			named.add(seg.Replicas)
 		}

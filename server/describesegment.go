@@ -53,7 +53,7 @@ func (s *Server) describeSegment(ctx context.Context, shard base.ShardID, req wi
 		}
 	}
 	resp := wire.DescribeSegmentResponse{
-		Row: s.segmentRow(p, x), Shard: shard, Prev: p.Prev, Version: p.topic.Version,
+		Row: segmentRow(p, x, s.stuck()), Shard: shard, Prev: p.Prev, Version: p.topic.Version,
 		Forced: forcedSeal(p.Forced), Settings: p.topic.Config,
 	}
 	if next := successor(p); next != nil {

@@ -51,7 +51,11 @@ func (c *eventCounts) of(r *telemetry.Registry, event string) *telemetry.Counter
 func (s *Server) onApply(shard base.ShardID, events []meta.Event) {
 	if s.isNews(shard, events) {
 		for _, e := range events {
-			s.note(metaEvent(shard, e))
+			t := metaEvent(shard, e)
+			if reason := s.words.take(e.Segment); reason != "" && e.Type == meta.EventSegmentSealed {
+				t.Detail["reason"] = reason
+			}
+			s.note(t)
 		}
 	}
 	if c := s.coord.Load(); c != nil {
@@ -99,8 +103,23 @@ func metaEvent(shard base.ShardID, e meta.Event) telemetry.Event {
 	if e.Bytes != 0 {
 		set("bytes", strconv.FormatInt(e.Bytes, 10))
 	}
+	set("replicas", nodeList(nodesOf(e.Replicas)))
+	set("late", nodeList(e.Late))
+	set("lost", nodeList(e.Lost))
+	if e.Forced || e.Lossy {
+		set("loss", "possible")
+	}
 	set("detail", e.Detail)
 	return t
+}
+
+// nodeList names nodes in the way that the other events do.
+func nodeList(nodes []base.NodeID) string {
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = string(n)
+	}
+	return strings.Join(names, ",")
 }
 
 // noteLead tells that this node has begun to lead a shard, after whom, and for how long nobody did: since the last sign
@@ -154,11 +173,11 @@ func describeMembers(r *ring.Ring) string {
 	if len(members) > most {
 		return fmt.Sprintf("%d nodes", len(members))
 	}
-	names := make([]string, len(members))
+	nodes := make([]base.NodeID, len(members))
 	for i, m := range members {
-		names[i] = string(m.Node)
+		nodes[i] = m.Node
 	}
-	return strings.Join(names, ",")
+	return nodeList(nodes)
 }
 
 func shardSubject(id base.ShardID) string { return "shard " + id.String() }

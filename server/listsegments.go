@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/coord"
 	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/mux"
 	"github.com/eastguard/eastguard/internal/wire"
@@ -166,15 +167,17 @@ func (s *Server) segmentPage(ctx context.Context, parts []pagePart[placed], limi
 		segments[i] = p.Segment
 	}
 	x := s.copiesOfSegments(ctx, segments)
+	stuck := s.stuck()
 	rows := make([]wire.SegmentRow, len(list))
 	for i, p := range list {
-		rows[i] = s.segmentRow(p, x)
+		rows[i] = segmentRow(p, x, stuck)
 	}
 	return rows, more
 }
 
-func (s *Server) segmentRow(p placed, x extents) wire.SegmentRow {
+func segmentRow(p placed, x extents, stuck map[base.SegmentID]coord.Stuck) wire.SegmentRow {
 	d := segmentDetail(p.Segment, x)
+	d.Waits = stuck[p.ID].Reason
 	return wire.SegmentRow{
 		Topic: p.topic.Name, TopicID: p.topic.ID, Range: p.rng.ID, ReplicationFactor: p.topic.Config.ReplicationFactor,
 		Copies: d.Copies, Segment: d,

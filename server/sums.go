@@ -22,6 +22,7 @@ type shardSum struct {
 	Bytes    int64            `cbor:"6,keyasint,omitempty"`
 	Short    shortCopies      `cbor:"7,keyasint,omitzero"`
 	Gaps     sealGaps         `cbor:"8,keyasint,omitzero"`
+	Stuck    stuckSegments    `cbor:"13,keyasint,omitzero"`
 	Holes    int              `cbor:"9,keyasint,omitempty"`  // topics whose active ranges do not tile the key space
 	Hole     string           `cbor:"10,keyasint,omitempty"` // one of them, and what is wrong with it
 	Behind   int              `cbor:"11,keyasint,omitempty"` // voters that do not follow, or lack more than what is under way
@@ -32,7 +33,14 @@ type shardSum struct {
 // With data, the leaders of its segments are asked how much is in them.
 func (s *Server) sumShard(ctx context.Context, id base.ShardID, data bool) (shardSum, error) {
 	var topics []*meta.Topic
+	var sum shardSum
+	stuck := s.stuck()
 	err := s.host.View(ctx, id, func(st *meta.State) error {
+		for _, w := range stuck {
+			if t := st.Topic(w.Ref.Topic); t != nil {
+				sum.Stuck.add(t.Name+"/"+w.Ref.Range.String(), w)
+			}
+		}
 		topics = make([]*meta.Topic, 0, st.Len())
 		for t := range st.All() {
 			topics = append(topics, t)
@@ -46,7 +54,7 @@ func (s *Server) sumShard(ctx context.Context, id base.ShardID, data bool) (shar
 	if err != nil {
 		return shardSum{}, err
 	}
-	sum := shardSum{Status: s.detailStatus(d), Topics: len(topics)}
+	sum.Status, sum.Topics = s.detailStatus(d), len(topics)
 	sum.addVoters(d)
 	alive := livingDisks(s.view())
 	var x extents
