@@ -153,7 +153,8 @@ func (w *world) connected() topology.View {
 	view := w.view
 	view.Nodes = slices.Clone(view.Nodes)
 	for i := range view.Nodes {
-		if c := w.contacts[view.Nodes[i].ID]; c.Kept && !c.heard() && view.Nodes[i].Liveness == topology.Alive {
+		n := &view.Nodes[i]
+		if c := w.contacts[n.ID]; c.Kept && (!c.heard() || c.Boot > n.Boot) && n.Liveness == topology.Alive {
 			view.Nodes[i].Liveness = topology.Suspect
 		}
 	}

@@ -20,6 +20,7 @@ type wishes struct {
 	frail     int // topics that were looked at for it
 	perSecond int
 	told      time.Time // when the last few of them were told
+	again     time.Time // when to make the list anew, whatever comes: a node is settled then, or an order may have been lost
 }
 
 const (
@@ -31,12 +32,18 @@ const (
 // wish files the orders that are due.
 func (l *loop) wish(now time.Time) {
 	w := &l.wishes
+	if !w.again.IsZero() && !now.Before(w.again) {
+		w.stale = true
+	}
 	if w.stale {
 		if due := w.listed.Add(listEvery); now.Before(due) {
 			l.lookAgain(due)
 		} else {
 			l.list(now)
 		}
+	}
+	if !w.again.IsZero() {
+		l.lookAgain(w.again)
 	}
 	if len(w.list) == 0 {
 		return
@@ -51,7 +58,7 @@ func (l *loop) wish(now time.Time) {
 // list finds what should end, as far as it can be better afterwards.
 func (l *loop) list(now time.Time) {
 	w := &l.wishes
-	w.stale, w.listed, w.list = false, now, nil
+	w.stale, w.listed, w.list, w.again = false, now, nil, time.Time{}
 	view := l.coord.o.View()
 	topics := l.frail(view, now)
 	if w.frail = len(topics); w.frail == 0 {
@@ -134,7 +141,7 @@ func (l *loop) tellWishes(now time.Time) {
 		switch due := time.UnixMilli(r.DueMs); {
 		case a == nil || a.ID != r.Segment || now.Sub(a.ordered) < askedAgain:
 		case now.Before(due):
-			later = append(later, r)
+			w.again = earlierOf(w.again, due)
 			l.lookAgain(due)
 		case left == 0:
 			later = append(later, r)
@@ -142,6 +149,7 @@ func (l *loop) tellWishes(now time.Time) {
 		default:
 			left--
 			l.order(a, r.Cause, now)
+			w.again = earlierOf(w.again, now.Add(askedAgain))
 		}
 	}
 	w.list = later
