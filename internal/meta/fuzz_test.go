@@ -24,8 +24,14 @@ func seedState(t testing.TB) *State {
 	for i := range 3 {
 		topic := s.TopicByName("topic-000001")
 		active := topic.Ranges[0].Active()
-		apply(Command{RollSegments: []RollSegment{{Topic: topic.ID, Range: 1, Segment: active.ID, Epoch: active.Epoch, End: int64(10 * i), Replicas: replicas([]string{"n1"}), Opened: true}}})
+		apply(Command{RollSegments: []RollSegment{{Topic: topic.ID, Range: 1, Segment: active.ID, Epoch: active.Epoch, End: int64(10 * i), Replicas: replicas([]string{"n1"}), Boots: []uint64{3}, Opened: true, Lossy: i == 2}}})
 	}
+	topic := s.TopicByName("topic-000001")
+	active := topic.Ranges[0].Active()
+	apply(Command{ForceSeal: &ForceSealSegment{
+		Topic: topic.ID, Range: 1, Segment: active.ID, Epoch: active.Epoch, End: 30, Replicas: replicas([]string{"n1", "n2"}), Boots: []uint64{3, 4},
+		Reason: "fire", Silent: active.Replicas,
+	}})
 	apply(Command{RequestID: id('r', 50), OpenProducer: &OpenProducer{Topic: s.TopicByName("topic-000001").ID, Name: "p", ID: 7}})
 	apply(Command{RequestID: id('r', 51), DeleteTopic: &DeleteTopic{Name: "topic-000002"}})
 	apply(Command{RequestID: id('r', 52), AlterTopic: &AlterTopic{Name: "topic-000001", Set: map[string]string{"retention": "1d", "label.a": "b"}}})
@@ -60,6 +66,7 @@ func FuzzApply(f *testing.F) {
 	for _, cmd := range []Command{
 		createCommand(9),
 		{RollSegments: []RollSegment{{Topic: createCommand(1).CreateTopic.ID, Range: 1, Segment: 6, Epoch: 4, End: 99, Replicas: replicas([]string{"n1"})}}},
+		{ForceSeal: &ForceSealSegment{Topic: createCommand(1).CreateTopic.ID, Range: 1, Segment: 7, Epoch: 5, End: 99, Replicas: replicas([]string{"n1"})}},
 		{TrimRanges: []TrimRange{{Topic: createCommand(1).CreateTopic.ID, Range: 1, Through: 4}}},
 		{AlterTopic: &AlterTopic{Name: "topic-000001", Unset: []string{"retention"}}},
 		{RegisterNode: &RegisterNode{Node: "n1", Disk: id('d', 1), Meta: id('m', 1), Boot: 2, Instance: id('i', 2)}},

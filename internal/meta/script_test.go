@@ -19,7 +19,8 @@ import (
 //
 //	create NAME [ranges=N] [on=n1,n2] [set=(k=v,…)]     alter NAME [set=(k=v,…)] [unset=(k,…)] [version=N]
 //	delete NAME [version=N]                             gone NAME node=n1
-//	roll NAME range=N end=N cause=C [segment=N epoch=N] [bytes=N] [last=MS] [gap=MS] [on=n1] [unopened]
+//	roll NAME range=N end=N cause=C [segment=N epoch=N] [bytes=N] [last=MS] [gap=MS] [on=n1] [boots=N,…] [late=n1] [lost=n1] [lossy] [unopened]
+//	force NAME range=N end=N [segment=N epoch=N] [on=n1] [boots=N,…] [reason=R] [silent=n1]
 //	trim NAME range=N through=N [cause=C]               producer NAME id=N name=P
 //	init cluster=N       register n1 boot=N [disk=N] [meta=N] [instance=N] [wal=N] [address=A]       state n1 is=draining
 //	replace n1 [disk=N]
@@ -103,6 +104,8 @@ func (p *player) command(t *testing.T, d *datadriven.TestData) Command {
 		cmd.TopicsGone = []TopicGone{{Topic: p.seen[name], Replica: replica(argList(d, "node")[0])}}
 	case "roll":
 		cmd.RollSegments = []RollSegment{p.roll(t, d, topic)}
+	case "force":
+		cmd.ForceSeal = p.force(t, d, topic)
 	case "trim":
 		trim := TrimRange{Range: base.RangeID(argInt(t, d, "range")), Through: base.SegmentID(argInt(t, d, "through")), Cause: argCause(d)}
 		if topic != nil {
@@ -147,6 +150,9 @@ func (p *player) create(t *testing.T, d *datadriven.TestData, name string) *Crea
 	c := &CreateTopic{ID: id('t', int(p.index)+1), Name: name, Config: base.TopicConfig{ReplicationFactor: len(on)}, Spans: keyspace.Tile(ranges)}
 	for range ranges {
 		c.Replicas = append(c.Replicas, replicas(on))
+		if boots := argBoots(t, d); boots != nil {
+			c.Boots = append(c.Boots, boots)
+		}
 	}
 	for k, v := range argSettings(d) {
 		if err := c.Config.Set(k, v); err != nil {
@@ -160,6 +166,7 @@ func (p *player) roll(t *testing.T, d *datadriven.TestData, topic *Topic) RollSe
 	r := RollSegment{
 		Range: base.RangeID(argInt(t, d, "range")), End: argInt(t, d, "end"), Cause: argCause(d), Bytes: argInt(t, d, "bytes"),
 		LastAppendMs: argInt(t, d, "last"), GapMs: argInt(t, d, "gap"), Opened: !d.HasArg("unopened"), Replicas: replicas([]string{"n1"}),
+		Boots: argBoots(t, d), Late: argNodes(d, "late"), Lost: argNodes(d, "lost"), Lossy: d.HasArg("lossy"),
 	}
 	if on := argList(d, "on"); on != nil {
 		r.Replicas = replicas(on)
@@ -174,6 +181,14 @@ func (p *player) roll(t *testing.T, d *datadriven.TestData, topic *Topic) RollSe
 		r.Segment, r.Epoch = base.SegmentID(argInt(t, d, "segment")), base.Epoch(argInt(t, d, "epoch"))
 	}
 	return r
+}
+
+func (p *player) force(t *testing.T, d *datadriven.TestData, topic *Topic) *ForceSealSegment {
+	r := p.roll(t, d, topic)
+	return &ForceSealSegment{
+		Topic: r.Topic, Range: r.Range, Segment: r.Segment, Epoch: r.Epoch, End: r.End, Replicas: r.Replicas, Boots: r.Boots, GapMs: r.GapMs,
+		Reason: strings.Join(argList(d, "reason"), ","), Silent: replicas(argList(d, "silent")), Opened: r.Opened,
+	}
 }
 
 func (p *player) register(t *testing.T, d *datadriven.TestData, name string) *RegisterNode {
@@ -203,6 +218,26 @@ func replicas(nodes []string) []base.Replica {
 	list := make([]base.Replica, len(nodes))
 	for i, n := range nodes {
 		list[i] = replica(n)
+	}
+	return list
+}
+
+func argBoots(t *testing.T, d *datadriven.TestData) []uint64 {
+	var boots []uint64
+	for _, v := range argList(d, "boots") {
+		n, err := strconv.ParseUint(v, 10, 64)
+		if err != nil {
+			d.Fatalf(t, "boots: %v", err)
+		}
+		boots = append(boots, n)
+	}
+	return boots
+}
+
+func argNodes(d *datadriven.TestData, key string) []base.NodeID {
+	var list []base.NodeID
+	for _, v := range argList(d, key) {
+		list = append(list, base.NodeID(v))
 	}
 	return list
 }
@@ -299,6 +334,10 @@ func describe(r Result, events []Event) string {
 			{e.Cause != 0, e.Cause.String()},
 			{e.GapMs != 0, fmt.Sprintf("gap %d", e.GapMs)},
 			{e.Node != "", string(e.Node)},
+			{len(e.Replicas) > 1, fmt.Sprintf("on %s", nodeNames(e.Replicas))},
+			{len(e.Late) > 0, fmt.Sprintf("late %v", e.Late)},
+			{len(e.Lost) > 0, fmt.Sprintf("lost %v", e.Lost)},
+			{e.Lossy, "with possible loss"},
 			{e.Detail != "", "[" + e.Detail + "]"},
 		} {
 			if part.show {
@@ -308,6 +347,14 @@ func describe(r Result, events []Event) string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+func nodeNames(set []base.Replica) string {
+	list := make([]string, len(set))
+	for i, h := range set {
+		list[i] = string(h.Node)
+	}
+	return strings.Join(list, ",")
 }
 
 func dump(s *State) string {
@@ -323,13 +370,22 @@ func dump(s *State) string {
 		for _, r := range t.Ranges {
 			fmt.Fprintf(&b, "  %s %s %s from %d\n", r.ID, r.Span, r.State, r.TrimmedTo)
 			for _, seg := range r.Segments {
-				nodes := make([]string, len(seg.Replicas))
-				for i, h := range seg.Replicas {
-					nodes[i] = string(h.Node)
+				fmt.Fprintf(&b, "    %s after %s epoch %d [%d, %d) %s %s on %s bytes %d last %d", seg.ID, seg.Prev, seg.Epoch,
+					seg.Base, seg.End, seg.State, seg.Cause, nodeNames(seg.Replicas), seg.Bytes, seg.LastAppendMs)
+				if len(seg.Boots) > 0 {
+					fmt.Fprintf(&b, " starts %v", seg.Boots)
 				}
-				fmt.Fprintf(&b, "    %s after %s epoch %d [%d, %d) %s %s on %s bytes %d last %d\n",
-					seg.ID, seg.Prev, seg.Epoch, seg.Base, seg.End, seg.State, seg.Cause, strings.Join(nodes, ","), seg.Bytes, seg.LastAppendMs)
+				if seg.Forced != nil {
+					fmt.Fprintf(&b, ", forced: %s (silent: %s)", seg.Forced.Reason, nodeNames(seg.Forced.Silent))
+				}
+				if seg.Lossy {
+					b.WriteString(", with possible loss")
+				}
+				b.WriteString("\n")
 			}
+		}
+		if t.Losses != nil {
+			fmt.Fprintf(&b, "  %d losses, the last one of %s at %d\n", t.Losses.Count, t.Losses.Recent[len(t.Losses.Recent)-1].Segment, t.Losses.Recent[len(t.Losses.Recent)-1].End)
 		}
 		for _, p := range t.Producers {
 			fmt.Fprintf(&b, "  producer %s id %d epoch %d\n", p.Name, p.ID, p.Epoch)

@@ -16,6 +16,7 @@ import (
 // where the next one goes. It knows nothing of segments, versions or copies.
 type twin struct {
 	topics map[string][]twinRange
+	losses map[string]int
 }
 
 type twinRange struct{ earliest, next int64 }
@@ -24,7 +25,7 @@ type twinRange struct{ earliest, next int64 }
 // states must be equal to the byte, one of them having gone through snapshots on the way.
 func TestRandomLives(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		life := &life{t: t, a: New(base.RootShard, 1), b: New(base.RootShard, 1), twin: twin{topics: map[string][]twinRange{}}}
+		life := &life{t: t, a: New(base.RootShard, 1), b: New(base.RootShard, 1), twin: twin{topics: map[string][]twinRange{}, losses: map[string]int{}}}
 		t.Repeat(map[string]func(*rapid.T){
 			"":         func(*rapid.T) { life.check() },
 			"create":   life.create,
@@ -32,6 +33,7 @@ func TestRandomLives(t *testing.T) {
 			"delete":   life.delete,
 			"gone":     life.gone,
 			"roll":     life.roll,
+			"force":    life.force,
 			"trim":     life.trim,
 			"producer": life.producer,
 			"node":     life.node,
@@ -79,15 +81,31 @@ func (l *life) create(t *rapid.T) {
 	ranges := rapid.SampledFrom([]int{1, 2, 4}).Draw(t, "ranges")
 	l.made++
 	cmd := CreateTopic{ID: id('t', l.made), Name: name, Config: base.TopicConfig{ReplicationFactor: 2}, Spans: keyspace.Tile(ranges)}
+	known := rapid.Bool().Draw(t, "starts are known")
 	for range ranges {
-		cmd.Replicas = append(cmd.Replicas, l.replicas(t))
+		set := l.replicas(t)
+		cmd.Replicas = append(cmd.Replicas, set)
+		if known {
+			cmd.Boots = append(cmd.Boots, l.boots(t, set))
+		}
 	}
 	r := l.apply(t, Command{CreateTopic: &cmd})
 	_, exists := l.twin.topics[name]
 	require.Equal(t, exists, r.Code == base.CodeTopicExists)
 	if !exists {
 		l.twin.topics[name] = make([]twinRange, ranges)
+		for i, r := range r.Topic.Ranges {
+			require.Equal(t, known, len(r.Active().Boots) > 0)
+			for j, h := range r.Active().Replicas {
+				require.True(t, !known || r.Active().BootOf(h) == cmd.Boots[i][j])
+			}
+		}
 	}
+}
+
+// boots are the starts of a set's nodes, or none.
+func (l *life) boots(t *rapid.T, set []base.Replica) []uint64 {
+	return rapid.SliceOfN(rapid.Uint64Range(1, 9), len(set), len(set)).Draw(t, "boots")
 }
 
 func (l *life) replicas(t *rapid.T) []base.Replica {
@@ -115,6 +133,7 @@ func (l *life) delete(t *rapid.T) {
 		l.dead = append(l.dead, TopicGone{Topic: topic.ID, Replica: h})
 	}
 	delete(l.twin.topics, topic.Name)
+	delete(l.twin.losses, topic.Name)
 }
 
 func (l *life) gone(t *rapid.T) {
@@ -133,7 +152,9 @@ func (l *life) roll(t *rapid.T) {
 		Topic: topic.ID, Range: r.ID, Segment: active.ID, Epoch: active.Epoch, Cause: base.CauseAge, Replicas: l.replicas(t),
 		End: active.Base + rapid.SampledFrom([]int64{0, 0, 1, 7, 1000, -1}).Draw(t, "records"), Bytes: 10,
 		LastAppendMs: rapid.Int64Range(0, 1_000_000).Draw(t, "last"), Opened: rapid.Bool().Draw(t, "opened"),
+		Lossy: rapid.IntRange(0, 4).Draw(t, "lossy") == 0,
 	}
+	cmd.Boots = l.boots(t, cmd.Replicas)
 	if rapid.Bool().Draw(t, "stale") {
 		old := rapid.SampledFrom(r.Segments).Draw(t, "segment")
 		cmd.Segment, cmd.Epoch = old.ID, old.Epoch-base.Epoch(rapid.IntRange(0, 1).Draw(t, "off by"))
@@ -144,11 +165,43 @@ func (l *life) roll(t *rapid.T) {
 	case base.CodeOK:
 		require.Equal(t, active.ID, cmd.Segment)
 		require.Equal(t, cmd.End, result.Active.Base)
+		require.Equal(t, cmd.Boots, result.Active.Boots)
 		tr.next = cmd.End
+		if cmd.Lossy {
+			l.twin.losses[topic.Name]++
+		}
 	case base.CodePreconditionFailed:
 		if seg := r.Segment(cmd.Segment); seg != nil {
 			require.Equal(t, seg.End, result.End)
 		}
+	default:
+		require.Less(t, cmd.End, active.Base)
+	}
+}
+
+// force is a roll whose end an operator chose: guarded alike, and remembered.
+func (l *life) force(t *rapid.T) {
+	topic, r := l.pick(t)
+	active := r.Active()
+	cmd := ForceSealSegment{
+		Topic: topic.ID, Range: r.ID, Segment: active.ID, Epoch: active.Epoch, Replicas: l.replicas(t), Reason: "fire",
+		End: active.Base + rapid.SampledFrom([]int64{0, 5, -1}).Draw(t, "records"), Silent: active.Replicas,
+	}
+	if rapid.Bool().Draw(t, "stale") {
+		cmd.Epoch--
+	}
+	result := l.apply(t, Command{ForceSeal: &cmd})
+	require.Equal(t, result.Rolls[0].Code, result.Code)
+	switch result.Code {
+	case base.CodeOK:
+		require.Equal(t, active.Epoch, cmd.Epoch)
+		if sealed := result.Topic.Range(r.ID).Segment(cmd.Segment); sealed != nil { // an empty one may be gone
+			require.Equal(t, "fire", sealed.Forced.Reason)
+		}
+		l.twin.topics[topic.Name][r.ID-1].next = cmd.End
+		l.twin.losses[topic.Name]++
+	case base.CodePreconditionFailed:
+		require.NotEqual(t, active.Epoch, cmd.Epoch)
 	default:
 		require.Less(t, cmd.End, active.Base)
 	}
@@ -219,6 +272,11 @@ func (l *life) check() {
 	for name, ranges := range l.twin.topics {
 		topic := l.a.TopicByName(name)
 		require.Len(t, topic.Ranges, len(ranges))
+		lost := 0
+		if topic.Losses != nil {
+			lost = topic.Losses.Count
+		}
+		require.Equal(t, l.twin.losses[name], lost, "losses are remembered, whatever was trimmed")
 		for i, want := range ranges {
 			r := topic.Ranges[i]
 			require.Equal(t, want.earliest, r.TrimmedTo)
