@@ -302,6 +302,12 @@ func (c *choice) finish() Placement {
 	return result
 }
 
+// able reports whether a replica can lead, as far as is known.
+func (p *Placer) able(r base.Replica) bool {
+	n, ok := p.view.Node(r.Node)
+	return ok && n.Disk == r.Disk && n.Unfit() == "" && !n.Full
+}
+
 // led are the replicas with the best leader of them first: the better of two that are fit, the doubtful only when there
 // are no others. Without anybody who can lead it is nobody. Of the others those stay whose nodes do not start again and
 // again.
@@ -309,8 +315,8 @@ func (p *Placer) led(replicas []base.Replica) []base.Replica {
 	var fit, doubtful []*topology.Node
 	for i := range p.view.Nodes {
 		n := &p.view.Nodes[i]
-		switch {
-		case n.Unfit() != "" || n.Full || !slices.Contains(replicas, base.Replica{Node: n.ID, Disk: n.Disk}):
+		switch r := (base.Replica{Node: n.ID, Disk: n.Disk}); {
+		case !slices.Contains(replicas, r) || !p.able(r):
 		case n.Doubtful(p.nowMs) != "":
 			doubtful = append(doubtful, n)
 		default:

@@ -11,8 +11,8 @@ import (
 )
 
 // Renewal is an active segment that should roll although nobody is held up by it: it has fewer replicas than it should
-// and better can be had, or one of its replicas is on a node that is being drained. Its leader is asked for a planned
-// roll with this cause.
+// and better can be had, or one of its replicas is on a node that is being drained, or stops. Its leader is asked for
+// a planned roll with this cause.
 type Renewal struct {
 	Ref     base.RangeRef
 	Segment base.SegmentID
@@ -42,7 +42,7 @@ func Renewals(t *meta.Topic, view topology.View, nowMs int64) []Renewal {
 
 func renewal(t *meta.Topic, seg *meta.Segment, view topology.View, nowMs int64) (Renewal, bool) {
 	n := Renewal{Segment: seg.ID, Epoch: seg.Epoch, Leader: seg.Leader(), Want: Copies(t.Config.ReplicationFactor), DueMs: nowMs}
-	draining := base.NodeID("")
+	parting := ""
 	for i, r := range seg.Replicas {
 		health := healthOf(seg, r, view)
 		if i == 0 && health == lost {
@@ -51,15 +51,15 @@ func renewal(t *meta.Topic, seg *meta.Segment, view topology.View, nowMs int64) 
 		if health != lost {
 			n.Have++
 		}
-		if health == leavingForGood && draining == "" {
-			draining = r.Node
+		if health == parts && parting == "" {
+			parting = string(r.Node)
 		}
 	}
-	if draining == "" && n.Have >= n.Want || !Replaceable(t.Config, nil, view) { // a roll that waits would hold up writers
+	if parting == "" && n.Have >= n.Want || !Replaceable(t.Config, nil, view) { // a roll that waits would hold up writers
 		return Renewal{}, false
 	}
-	if draining != "" {
-		n.Cause, n.Why = base.CauseDrain, fmt.Sprintf("%s is being drained", draining)
+	if parting != "" {
+		n.Cause, n.Why = base.CauseDrain, parting+" is being drained, or stops"
 		return n, true
 	}
 	others := candidates(seg, view)
@@ -75,9 +75,9 @@ func renewal(t *meta.Topic, seg *meta.Segment, view topology.View, nowMs int64) 
 type health int
 
 const (
-	well           health = iota
-	leavingForGood        // its node is being drained
-	lost                  // its node is gone, or has started again since
+	well  health = iota
+	parts        // its node is being drained, or stops
+	lost         // its node is gone, or has started again since
 )
 
 func healthOf(seg *meta.Segment, r base.Replica, view topology.View) health {
@@ -87,8 +87,8 @@ func healthOf(seg *meta.Segment, r base.Replica, view topology.View) health {
 		return well // nobody has said otherwise yet
 	case n.Liveness >= topology.Dead, n.Standing == topology.Out, n.Disk != r.Disk, movedOn(seg, r, &n):
 		return lost
-	case n.Standing == topology.Draining:
-		return leavingForGood
+	case n.Standing == topology.Draining, n.Leaving:
+		return parts
 	}
 	return well
 }

@@ -13,9 +13,10 @@ import (
 // for want of it. A link that is cut for a moment heals in that time, and one that stays cut costs a roll each time.
 const lostPatience = time.Second
 
-// successor is the set for a roll that the segment's leader asks for. When replicas fail the others stay, the leader
-// first unless it names itself: it goes on with what it has in memory, and producers see nothing but the wait. The
-// other rolls are planned, and spread the load anew.
+// successor is the set for a roll that the segment's leader asks for. When replicas fail, are too few or leave, the others
+// stay, the leader first: it goes on with what it has in memory, and producers see nothing but the wait. Where the leader
+// names itself, or is the one that leaves, the best of the others leads. The other rolls are planned, and spread the load
+// anew.
 func (in *Input) successor(placer *Placer, t *meta.Topic, seg *meta.Segment, req *RollRequest) Want {
 	w := Want{Config: t.Config, Least: Copies(t.Config.MinReplicasOrDefault()), Late: slices.Clone(req.Late)}
 	for _, id := range req.Lost {
@@ -29,16 +30,22 @@ func (in *Input) successor(placer *Placer, t *meta.Topic, seg *meta.Segment, req
 		}
 	}
 	switch req.Cause {
-	case base.CauseReplicaFailure, base.CauseRecovery:
+	case base.CauseReplicaFailure, base.CauseRecovery, base.CauseDrain:
 		if seg != nil {
-			w.Keep = in.well(seg)
-		}
-		if len(w.Keep) > 0 && slices.Contains(w.Late, w.Keep[0].Node) {
-			w.Keep = placer.led(w.Keep[1:])
+			w.Keep = in.remaining(placer, seg, w.Late)
 		}
 	default:
 	}
 	return w
+}
+
+// remaining are the replicas of a segment that are well, in the order in which they should go on.
+func (in *Input) remaining(placer *Placer, seg *meta.Segment, late []base.NodeID) []base.Replica {
+	list := slices.DeleteFunc(in.well(seg), func(r base.Replica) bool { return slices.Contains(late, r.Node) })
+	if len(list) > 0 && list[0] == seg.Leader() && placer.able(list[0]) {
+		return list
+	}
+	return placer.led(list)
 }
 
 // waited is how long the request's writers have waited. The leader's clock may be another than the coordinator's.
