@@ -158,9 +158,10 @@ func (a *actor) take(b *batch, now time.Time) {
 }
 
 // refused deals with a batch that the log did not take. A log that is full for the moment is waited for: to refuse this
-// batch and take its followers would only make them out of order. A segment that takes no more gets a successor.
-// Anything else is the client's to hear.
+// batch and take its followers would only make them out of order. A segment that takes no more gets a successor, on
+// another node where this disk is what refuses. What is the batch's own fault, or cannot be helped, is the client's to hear.
 func (a *actor) refused(b *batch, err error, now time.Time) {
+	own := []base.NodeID{a.plane.o.Node}
 	switch {
 	case errors.Is(err, base.CodeBusy) && a.plane.waiting.Load() < a.plane.o.WaitingBytes:
 		a.busyUntil = now.Add(tickEvery / 2)
@@ -169,9 +170,19 @@ func (a *actor) refused(b *batch, err error, now time.Time) {
 	case errors.Is(err, base.CodeFenced), errors.Is(err, base.CodeSegmentMoved):
 		a.lead.replica.Freeze(base.CauseLeaderFailure, nil, now)
 		a.settle(now)
-	default:
+	case errors.Is(err, base.CodeBatchTooLarge), errors.Is(err, base.CodeShuttingDown), errors.Is(err, base.CodeBusy):
 		b.answer(AppendResult{}, err)
 		return
+	case errors.Is(err, base.CodeDiskFull):
+		if !a.judgeLate(own, now) { // nobody could take its place
+			b.answer(AppendResult{}, err)
+			return
+		}
+		a.settle(now)
+	default:
+		a.plane.o.Logger.Warn("batch not taken by the log; its segment ends here", "range", a.ref.String(), "segment", a.lead.seg.String(), "error", err)
+		a.lead.replica.Freeze(base.CauseReplicaFailure, own, now)
+		a.settle(now)
 	}
 	a.requeue([]*batch{b})
 	a.watch()
@@ -188,7 +199,21 @@ func (a *actor) duplicate(b *batch, v rangestate.Verdict) {
 		b.done, b.twins = nil, nil
 		return
 	}
-	b.answer(AppendResult{Base: v.Base, AppendMs: v.AppendMs, Segment: a.lead.seg, Epoch: a.lead.epoch, Duplicate: true}, nil)
+	seg, epoch := a.segmentWith(v.Base)
+	b.answer(AppendResult{Base: v.Base, AppendMs: v.AppendMs, Segment: seg, Epoch: epoch, Duplicate: true}, nil)
+}
+
+// segmentWith finds the segment that holds a committed offset, among those that are on this node; 0 for one that is not.
+func (a *actor) segmentWith(offset int64) (base.SegmentID, base.Epoch) {
+	if offset >= a.current.Base {
+		return a.current.Segment, a.current.Epoch
+	}
+	for _, s := range a.plane.log.Segments(a.ref) {
+		if s.Base <= offset && offset < s.SealedEnd {
+			return s.Segment, s.Epoch
+		}
+	}
+	return 0, 0
 }
 
 func verdictError(v rangestate.Verdict, h header.Header) error {
@@ -202,15 +227,12 @@ func verdictError(v rangestate.Verdict, h header.Header) error {
 	return base.Errorf(base.CodeUnknownProducer, opAppend, "the range does not know producer %d and its sequence does not begin at 0", h.ProducerID)
 }
 
-// onDurable is this disk's own ack, or its refusal: then the segment has a hole, takes no more and ends below it. What
-// was never written, for want of space, goes on in the successor, or from its producer to where that is; of what a failed
-// disk may have, nobody can say more than that.
+// onDurable is this disk's own ack, or its refusal: then the segment has a hole, takes no more and ends below it. What was
+// not written goes on in the successor, or from its producer to where that is. A disk that failed may have some of it all
+// the same: that lies above the committed end, which is what decides.
 func (a *actor) onDurable(b *batch, end int64, err error, now time.Time) {
 	a.plane.finished()
 	l := b.lead
-	if err != nil && !errors.Is(err, base.CodeDiskFull) {
-		b.answer(AppendResult{}, base.Wrap(base.CodeInternal, opAppend, err).WithOutcome(base.Unknown))
-	}
 	if l != a.lead {
 		return // sealed meanwhile: what became of the batch was decided with the committed end
 	}

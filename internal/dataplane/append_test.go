@@ -152,13 +152,28 @@ func TestFullLogIsWaitedForAndKeepsTheOrder(t *testing.T) {
 	})
 }
 
-func TestFullDiskIsAnAnswer(t *testing.T) {
-	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
+func TestFullDiskIsAnAnswerWhereNobodyElseCouldLead(t *testing.T) {
+	alone := func(o *Options) { o.Replaceable = func(meta.Assignment, []base.NodeID) bool { return false } }
+	bubble(t, alone, func(t *testing.T, r *rig) {
+		r.assign(assignment(1, 1, 0, 0, roomy))
 		r.log.refuseOnly(1, base.Errorf(base.CodeDiskFull, "append", "no space"))
 		out := <-r.append(plain(1), 0)
 		require.ErrorIs(t, out.err, base.CodeDiskFull)
 		require.Equal(t, base.NotApplied, base.OutcomeOf(out.err))
 	})
+}
+
+func TestLeaderWhoseDiskRefusesNamesItself(t *testing.T) {
+	for _, code := range []base.Code{base.CodeDiskFull, base.CodeInternal} {
+		t.Run(code.String(), func(t *testing.T) {
+			leadingBubble(t, roomy, func(t *testing.T, r *rig) {
+				r.coord.replica = base.Replica{Node: "n2"}
+				r.log.refuseOnly(1, base.Errorf(code, "append", "the disk does not take it"))
+				require.ErrorIs(t, (<-r.append(plain(1), 0)).err, base.CodeSegmentMoved)
+				require.Equal(t, []base.NodeID{"n1"}, r.coord.requests()[0].Late)
+			})
+		})
+	}
 }
 
 func TestDeadlines(t *testing.T) {

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,12 +41,12 @@ func TestLeaderNamesItsOwnDisk(t *testing.T) {
 }
 
 func TestLateReplicaIsWaitedForWhereNobodyCouldTakeItsPlace(t *testing.T) {
-	replaceable := false
+	var replaceable atomic.Bool
 	trioBubble(t, func(_ *scripted, o *Options) {
 		o.Replaceable = func(asg meta.Assignment, late []base.NodeID) bool {
 			require.Equal(t, base.SegmentID(1), asg.Segment)
 			require.Equal(t, []base.NodeID{"n3"}, late)
-			return replaceable
+			return replaceable.Load()
 		}
 	}, func(t *testing.T, r *trio) {
 		r.links.edit("n3", func(f *scriptedFollower) { f.willing = false })
@@ -54,7 +55,7 @@ func TestLateReplicaIsWaitedForWhereNobodyCouldTakeItsPlace(t *testing.T) {
 		require.Empty(t, ack)
 		require.Equal(t, replica.Leading, r.lead().replica.State())
 		require.Equal(t, []base.NodeID{"n3"}, r.plane.LateNodes(time.Now()), "it is named all the same")
-		replaceable = true
+		replaceable.Store(true)
 		require.NoError(t, (<-ack).err)
 	})
 }

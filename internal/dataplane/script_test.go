@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -187,4 +188,8 @@ func trioBubble(t *testing.T, prepare func(*scripted, *Options), test func(t *te
 	})
 }
 
-func (r *rig) lead() *lead { return r.plane.find(testRef).lead }
+// lead is what the plane leads, looked at while nothing runs.
+func (r *rig) lead() *lead {
+	synctest.Wait()
+	return r.plane.find(testRef).lead
+}
