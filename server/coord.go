@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/coord"
@@ -18,14 +19,14 @@ import (
 func (s *Server) startPlane(ctx context.Context) error {
 	s.plane = dataplane.New(dataplane.Options{
 		Node: s.id.Node, Disk: s.id.Disk, Boot: s.id.Boot, Log: s.store,
-		RequestRoll: s.requestRoll, LoadState: s.loadState, Links: s.peers,
+		RequestRoll: s.requestRoll, LoadState: s.loadState, FetchTail: s.fetchTail, Links: s.peers,
 		MaxBatchBytes:  int(s.maxBatchBytes()),
 		ReplicaTimeout: s.cfg.ReplicaTimeout(),
 		Replaceable: func(asg meta.Assignment, late []base.NodeID) bool {
 			return planner.Replaceable(asg.Config, late, s.view())
 		},
-		SegmentIdle:    s.cfg.SegmentIdle(),
-		Logger:         s.deps.Logger, Metrics: s.registry, OnFatal: s.fail, OnRoll: s.onRoll,
+		SegmentIdle: s.cfg.SegmentIdle(),
+		Logger:      s.deps.Logger, Metrics: s.registry, OnFatal: s.fail, OnRoll: s.onRoll,
 	})
 	// Before the store, which calls the plane back; after the coordinators, which give it orders.
 	s.undo.Push("data plane", s.plane.Close)
@@ -97,5 +98,21 @@ func (s *Server) onLead(shard base.ShardID, leading bool, term uint64) {
 	}
 	if c := s.coord.Load(); c != nil {
 		c.Lead(shard, leading)
+	}
+}
+
+const (
+	ledLook  = 10 * time.Millisecond
+	ledGiven = 500 * time.Millisecond // in which at least one more segment that is led here must have ended
+)
+
+// awaitNothingLed waits while the segments that this node leads go to others, at their coordinators' orders. What cannot
+// go anywhere ends with the process, and is fenced.
+func (s *Server) awaitNothingLed(ctx context.Context) {
+	led, since := s.plane.Leads(), time.Now()
+	for led > 0 && time.Since(since) < ledGiven && pauseFor(ctx, ledLook) {
+		if now := s.plane.Leads(); now < led {
+			led, since = now, time.Now()
+		}
 	}
 }

@@ -26,6 +26,7 @@ const (
 	kindExtents    = peer.Control + 25
 	kindTopicCopy  = peer.Control + 26
 	kindOffsets    = peer.Control + 27
+	kindTail       = peer.Control + 29
 	kindHears      = peer.Control + 28
 )
 
@@ -165,6 +166,7 @@ func (s *Server) registerOrders(p *peer.Host) {
 		return s.inventory(m.From, m.Limit), nil
 	}))
 	p.Register(kindRangeState, served(s, s.takeRangeState))
+	p.Register(kindTail, served(s, s.takeTail))
 	p.Register(kindExtents, served(s, s.takeExtents))
 	p.Register(kindTopicCopy, served(s, s.takeTopicCopy))
 	p.Register(kindOffsets, served(s, s.takeOffsets))

@@ -56,7 +56,9 @@ type actor struct {
 	due      atomic.Int64 // ms of the plane's life at which a sweep has something to do here, 0 = never
 	earliest atomic.Int64 // of the range, as committed, as far as was told
 	leads    atomic.Bool  // the range's active segment is led here, is being opened here, or was led here before a restart
-	base     atomic.Int64 // of that segment
+	base     atomic.Int64 // of the newest segment
+	open     atomic.Bool  // the range's active segment is led here by this process, or about to be
+	follows  atomic.Bool  // ... or is followed here
 
 	source atomic.Pointer[replica.Source] // who leads the segment that is open here as a follower's; nil: none is
 }
@@ -152,6 +154,7 @@ func (a *actor) become(next phase) {
 	a.phase = next
 	a.base.Store(a.current.Base)
 	a.leads.Store(next == opening || next == leading || next == interrupted)
+	a.open.Store(next == opening || next == leading)
 }
 
 // trimmed raises the range's earliest offset.

@@ -185,6 +185,7 @@ func (a *actor) confirmFenced(c *confirm) {
 func (a *actor) follow() {
 	a.moved(a.current.Leader().Node)
 	a.following = a.newFollowing()
+	a.follows.Store(true)
 	for i := range a.confirms {
 		a.confirms[i].held()
 	}
@@ -339,6 +340,7 @@ func (p *Plane) end(asg meta.Assignment, c *confirm) {
 			c.held()
 		default:
 			c.short(info)
+			p.foundShort(asg, info)
 		}
 	}
 	_, listed := p.log.Info(asg.Segment)

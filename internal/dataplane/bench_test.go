@@ -31,6 +31,8 @@ func (nullLog) HoldSealed(_ store.SegmentSpec, _ int64, _ base.Cause, done func(
 	return nil
 }
 
+func (nullLog) Mend(base.SegmentID, []store.Batch) error { return nil }
+
 func (nullLog) Seal(_ base.SegmentID, _ int64, _ base.Cause, done func(error)) error {
 	done(nil)
 	return nil

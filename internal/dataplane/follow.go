@@ -52,6 +52,7 @@ func (a *actor) endFollowing() {
 		return
 	}
 	a.source.Store(nil)
+	a.follows.Store(false)
 	a.following = nil
 	f.drop(a.plane)
 }

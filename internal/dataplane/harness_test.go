@@ -161,6 +161,18 @@ func (l *fakeLog) HoldSealed(spec store.SegmentSpec, end int64, cause base.Cause
 	return l.Seal(spec.Segment, end, cause, done)
 }
 
+func (l *fakeLog) Mend(seg base.SegmentID, batches []store.Batch) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.segments[seg]
+	for _, b := range batches {
+		s.batches = append(s.batches, b)
+		s.end = b.Header.End()
+		s.info.DurableEnd = s.end
+	}
+	return nil
+}
+
 func (l *fakeLog) DropSegments(_ base.RangeRef, segs []base.SegmentID, done func(error)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

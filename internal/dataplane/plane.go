@@ -34,6 +34,7 @@ type catalogue interface {
 	OpenSegment(spec store.SegmentSpec, done func(error)) error
 	Seal(seg base.SegmentID, end int64, cause base.Cause, done func(error)) error
 	HoldSealed(spec store.SegmentSpec, end int64, cause base.Cause, done func(error)) error
+	Mend(seg base.SegmentID, batches []store.Batch) error // blocks on the disk
 	DropSegments(ref base.RangeRef, segs []base.SegmentID, done func(error)) error
 	DropTopic(topic base.TopicID, done func(error)) error
 	Fence(ref base.RangeRef, epoch base.Epoch, seg base.SegmentID, done func(store.FenceAnswer, error)) error
@@ -55,6 +56,10 @@ type Options struct {
 	// LoadState asks a replica of an earlier segment, on another node, what the range remembers at end: rangestate's
 	// encoding. It may block until ctx ends. nil: there are no other nodes.
 	LoadState func(ctx context.Context, from base.Replica, ref base.RangeRef, seg base.SegmentID, end int64) ([]byte, error)
+
+	// FetchTail asks another replica of a sealed segment for what the copy here is short of. It may block until ctx ends.
+	// nil: there are no other nodes.
+	FetchTail func(ctx context.Context, from base.Replica, q TailRequest) (store.Tail, error)
 
 	Links Links // to the other replicas; nil: there are no other nodes
 
@@ -78,6 +83,7 @@ type Options struct {
 	Metrics *telemetry.Registry
 	OnFatal func(error) // a range's state cannot be trusted any more: the process must stop; called at most once
 	OnRoll  func(Rolled)
+	OnCopy  func(CopyChange)
 }
 
 // Rolled reports that appends of a range go on in a new segment.
@@ -126,6 +132,14 @@ func (o *Options) ensureDefaults() {
 			return nil, base.Errorf(base.CodeUnreachable, opState, "node %s is not known here", from.Node)
 		}
 	}
+	if o.FetchTail == nil {
+		o.FetchTail = func(_ context.Context, from base.Replica, _ TailRequest) (store.Tail, error) {
+			return store.Tail{}, base.Errorf(base.CodeUnreachable, opMend, "node %s is not known here", from.Node)
+		}
+	}
+	if o.OnCopy == nil {
+		o.OnCopy = func(CopyChange) {}
+	}
 	if o.Links == nil {
 		o.Links = noLinks{}
 	}
@@ -164,6 +178,7 @@ type Plane struct {
 	fed    chan struct{} // capacity 1: there is credit for who waits for it
 	late   lateBook
 
+	mends    mender        // copies that are short of their segments' ends
 	held     held          // bytes of what leaders have sent and nothing has taken yet
 	waiting  atomic.Int64  // bytes of appends that wait
 	inFlight atomic.Int64  // batches whose disk has not answered yet
@@ -200,6 +215,7 @@ func New(o Options) *Plane {
 		loads: make(chan struct{}, maxLoads),
 	}
 	p.held.limit = o.HeldBytes
+	p.mends.init()
 	p.mu.actors = make(map[base.RangeRef]*actor)
 	p.mu.deleted = make(map[base.TopicID]struct{})
 	p.watched.set = make(map[*actor]struct{})

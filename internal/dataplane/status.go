@@ -41,11 +41,11 @@ func (p *Plane) LedHere(ref base.RangeRef) bool {
 	return a != nil && a.leads.Load()
 }
 
-// ComesHere reports whether the range's records from an offset on are taken here, or may be once the segment that ends
-// there has been sealed.
+// ComesHere reports whether the range's records from an offset on come to this node, as a replica, or may once the
+// segment that ends there has been sealed.
 func (p *Plane) ComesHere(ref base.RangeRef, offset int64) bool {
 	a := p.find(ref)
-	return a != nil && a.leads.Load() && a.base.Load() <= offset
+	return a != nil && (a.leads.Load() || a.follows.Load()) && a.base.Load() <= offset
 }
 
 // Earliest is the range's earliest offset as committed, as far as this node has been told; false when it was told nothing.
@@ -60,14 +60,14 @@ func (p *Plane) Earliest(ref base.RangeRef) (int64, bool) {
 // hearsWithin is how long a silent leader still counts as heard.
 const hearsWithin = time.Second
 
-// Hears reports whether what is committed in a range is known here at once: it is led here, or the leader of the segment
-// that is followed here was heard within a second.
+// Hears reports whether what is committed in a range is known here at once: it is led by this process, or the leader of
+// the segment that is followed here was heard within a second.
 func (p *Plane) Hears(ref base.RangeRef) bool {
 	a := p.find(ref)
 	if a == nil {
 		return false
 	}
-	if a.leads.Load() {
+	if a.open.Load() {
 		return true
 	}
 	source := a.source.Load()

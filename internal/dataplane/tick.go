@@ -76,6 +76,7 @@ func (p *Plane) unwatch(a *actor) {
 
 // sweep gives a turn to every actor whose time has come.
 func (p *Plane) sweep(now time.Time) {
+	p.mendDue(now)
 	ms := p.age(now)
 	for _, a := range p.all() {
 		if due := a.due.Load(); due != 0 && due <= ms {

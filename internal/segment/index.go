@@ -97,6 +97,15 @@ func (x *index) chunkAtOrBefore(pos int64) int {
 	return sort.Search(x.chunks.len(), func(i int) bool { return int64(x.chunks.at(i).Pos) > pos }) - 1
 }
 
+// appendMsAt is the append time that the time index has for the chunk at pos.
+func (x *index) appendMsAt(pos int64) int64 {
+	i := sort.Search(x.times.len(), func(i int) bool { return int64(x.times.at(i).Pos) > pos }) - 1
+	if i < 0 {
+		return 0
+	}
+	return x.times.at(i).AppendMs
+}
+
 // timeOf returns the first time entry that reaches ms, nil when none does.
 func (x *index) timeOf(ms int64) *TimeEntry {
 	n := x.times.len()

@@ -234,3 +234,22 @@ func (t *Tail) FirstAtOrAfter(ms, from, limit int64) (e *Entry, ok bool) {
 	}
 	return nil, ok
 }
+
+// Bytes counts those of the resident entries that lie in [from, end).
+func (t *Tail) Bytes(from, end int64) (bytes int64) {
+	next := t.next.Load()
+	r := t.ring.Load()
+	if r == nil {
+		return 0
+	}
+	for seq := t.search(r, next, from); seq < next; seq++ {
+		e := r.at(seq)
+		if e == nil || e.End > end {
+			break
+		}
+		if e.Base >= from {
+			bytes += int64(len(e.Bytes))
+		}
+	}
+	return bytes
+}

@@ -24,11 +24,33 @@ func (s *Store) OpenSegment(spec SegmentSpec, done func(error)) error {
 			return base.Wrap(base.CodeInvalidArgument, opOpen, err)
 		}
 	}
+	if err := s.mayOpen(spec); err != nil {
+		return err // before it is listed, so that what is refused leaves nothing behind
+	}
 	g, err := s.list(spec)
 	if err != nil {
 		return err
 	}
 	return s.logOpen(g, openRecord{spec: spec, boot: g.boot}, done, true)
+}
+
+// mayOpen says that a segment comes too late: its range has been fenced up to its epoch.
+func (s *Store) mayOpen(spec SegmentSpec) error {
+	rng := s.rangeOf(spec.Ref)
+	if rng == nil {
+		return nil
+	}
+	rng.mu.Lock()
+	defer rng.mu.Unlock()
+	return rng.mayOpen(spec)
+}
+
+// mayOpen is Store's; mu is held.
+func (r *rangeLog) mayOpen(spec SegmentSpec) error {
+	if spec.Epoch <= r.fenced {
+		return base.Errorf(base.CodeFenced, opOpen, "%s is fenced up to epoch %d, segment %s has %d", r.ref, r.fenced, spec.Segment, spec.Epoch)
+	}
+	return nil
 }
 
 // logOpen puts the record into the log, unless a drop is there already or about to be: under the lock of the range the
@@ -41,10 +63,11 @@ func (s *Store) logOpen(g *segmentLog, r openRecord, done func(error), again boo
 		return topicDropped(opOpen, r.spec.Ref.Topic)
 	case g.dropped:
 		return segmentDropped(r.spec.Segment)
-	case g.spec.Epoch <= g.rng.fenced:
-		return base.Errorf(base.CodeFenced, opOpen, "%s is fenced up to epoch %d, segment %s has %d", g.spec.Ref, g.rng.fenced, g.spec.Segment, g.spec.Epoch)
 	case g.boot != s.id.Boot:
 		return base.Errorf(base.CodeFenced, opOpen, "segment %s was opened in boot %d, this is boot %d", g.spec.Segment, g.boot, s.id.Boot)
+	}
+	if err := g.rng.mayOpen(r.spec); err != nil {
+		return err
 	}
 	var retry func() error
 	if again {

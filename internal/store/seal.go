@@ -70,7 +70,7 @@ func (s *Store) applySeal(r sealRecord) {
 		return
 	}
 	end := min(r.end, g.durable.Load()) // of this copy
-	g.sealing, g.cause = r.end, r.cause
+	g.sealing, g.cause, g.broken = r.end, r.cause, false
 	g.rng.fenced = max(g.rng.fenced, g.spec.Epoch)
 	s.cutTail(g, end)
 	g.durable.Store(end)

@@ -1,0 +1,313 @@
+package store
+
+import (
+	oldrand "math/rand"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/header"
+	"github.com/eastguard/eastguard/internal/vfs"
+)
+
+// fill gives a segment n batches and returns them.
+func (n *node) fill(seg base.SegmentID, batches, body int) (all []Batch) {
+	n.t.Helper()
+	for i := range batches {
+		info, ok := n.Info(seg)
+		require.True(n.t, ok)
+		b := makeBatch(uint64(i), info.Epoch, info.Base+info.Records, 1+i%3, body, 77, int32(info.Records))
+		require.NoError(n.t, n.appendWait(seg, b))
+		n.Publish(seg, b.Header.End())
+		all = append(all, b)
+	}
+	return all
+}
+
+func endOf(batches []Batch) int64 { return batches[len(batches)-1].Header.End() }
+
+func bytesOf(batches []Batch) (all []byte) {
+	for _, b := range batches {
+		all = append(all, b.Bytes...)
+	}
+	return all
+}
+
+// clones are batches as another node would send them: in memory of their own.
+func clones(batches []Batch) (all []Batch) {
+	for _, b := range batches {
+		b.Bytes = append([]byte(nil), b.Bytes...)
+		all = append(all, b)
+	}
+	return all
+}
+
+func (n *node) seal(seg base.SegmentID, end int64) {
+	n.t.Helper()
+	wait(n.t, func(done func(error)) error { return n.Seal(seg, end, base.CauseReplicaFailure, done) })
+}
+
+// whole is a store that holds all of a sealed segment 1.
+func whole(t *testing.T, batches int) (*node, []Batch) {
+	n := start(t, vfs.NewMem(), small())
+	n.openSegment(specOf(1, 3, 10))
+	all := n.fill(1, batches, 300)
+	n.seal(1, endOf(all))
+	return n, all
+}
+
+func TestAShortCopyIsMendedFromAWholeOne(t *testing.T) {
+	for _, name := range []string{"from memory", "from the file", "from the file after a restart"} {
+		t.Run(name, func(t *testing.T) {
+			donor, all := whole(t, 40)
+			if name != "from memory" {
+				require.NoError(t, donor.checkpoint())
+				donor.evictAll()
+			}
+			if name == "from the file after a restart" {
+				donor.restart()
+			}
+			end := endOf(all)
+
+			n := start(t, vfs.NewMem(), small())
+			n.openSegment(specOf(1, 3, 10))
+			for _, b := range clones(all[:13]) {
+				require.NoError(t, n.appendWait(1, b))
+			}
+			has := endOf(all[:13])
+			n.seal(1, end)
+			info, _ := n.Info(1)
+			require.False(t, info.Whole())
+			require.Equal(t, has, info.DurableEnd)
+			require.Equal(t, has, info.Commit, "what is here below the end is committed")
+			_, err := n.Read(refOf(1), has, 1<<20, nil)
+			require.ErrorIs(t, err, base.CodeBehind, "another replica has more")
+			sameBytes(t, bytesOf(all[:13]), readTo(t, n, has))
+			_, err = n.Checksum(t.Context(), 1)
+			require.ErrorIs(t, err, base.CodeBehind)
+
+			for pieces := 0; ; pieces++ {
+				info, _ = n.Info(1)
+				if info.Whole() {
+					require.Greater(t, pieces, 2)
+					break
+				}
+				tail, err := donor.Tail(1, info.DurableEnd, end, 3000)
+				require.NoError(t, err)
+				require.EqualValues(t, len(bytesOf(all))-int(info.Bytes), tail.Left)
+				require.NoError(t, n.Mend(1, clones(tail.Batches)))
+				if pieces%2 == 0 {
+					n.restart()
+				}
+			}
+			sameBytes(t, bytesOf(all), n.mustRead(refOf(1), 10, 5000))
+			want, err := donor.Checksum(t.Context(), 1)
+			require.NoError(t, err)
+			got, err := n.Checksum(t.Context(), 1)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+			n.restart()
+			sameBytes(t, bytesOf(all), n.mustRead(refOf(1), 10, 1<<20))
+			state, err := n.RangeState(1)
+			require.NoError(t, err)
+			_, next, known := state.Producer(77)
+			require.True(t, known)
+			require.EqualValues(t, end-10, next)
+		})
+	}
+}
+
+// readTo reads what lies below an offset of segment 1.
+func readTo(t *testing.T, n *node, end int64) []byte {
+	t.Helper()
+	b, off, err := n.read(refOf(1), 10, 1000)
+	require.ErrorIs(t, err, base.CodeBehind)
+	require.Equal(t, end, off)
+	return b
+}
+
+// evictAll lets go of all that is in files.
+func (n *node) evictAll() {
+	n.takeToken()
+	defer n.giveToken()
+	was := n.o.CacheBytes
+	n.o.CacheBytes = 0
+	n.evict()
+	n.o.CacheBytes = was
+}
+
+func TestACopyOfWhichNothingIsHereIsHeldSealedAndMended(t *testing.T) {
+	donor, all := whole(t, 10)
+	end := endOf(all)
+	n := start(t, vfs.NewMem(), small())
+	wait(t, func(done func(error)) error {
+		return n.Fence(refOf(1), 3, 1, func(a FenceAnswer, err error) { done(err) })
+	})
+	spec := specOf(1, 3, 10)
+	spec.LeaderHere = false
+	for range 2 {
+		wait(t, func(done func(error)) error { return n.HoldSealed(spec, end, base.CauseRecovery, done) })
+		n.restart()
+	}
+	info, ok := n.Info(1)
+	require.True(t, ok)
+	require.Equal(t, end, info.SealedEnd)
+	require.False(t, info.Whole())
+	tail, err := donor.Tail(1, 10, end, 1<<20)
+	require.NoError(t, err)
+	require.NoError(t, n.Mend(1, clones(tail.Batches)))
+	sameBytes(t, bytesOf(all), n.mustRead(refOf(1), 10, 1<<20))
+}
+
+func TestMendTakesOnlyWhatFits(t *testing.T) {
+	donor, all := whole(t, 10)
+	n := start(t, vfs.NewMem(), small())
+	n.openSegment(specOf(1, 3, 10))
+	for _, b := range clones(all[:3]) {
+		require.NoError(t, n.appendWait(1, b))
+	}
+	require.ErrorIs(t, n.Mend(1, clones(all[3:4])), base.CodePreconditionFailed, "not sealed")
+	end := endOf(all[:6])
+	n.seal(1, end)
+	require.ErrorIs(t, n.Mend(1, clones(all[4:5])), base.CodeInvalidArgument, "a gap")
+	require.ErrorIs(t, n.Mend(1, clones(all[2:4])), base.CodeInvalidArgument, "here already")
+	require.ErrorIs(t, n.Mend(1, clones(all[3:7])), base.CodeInvalidArgument, "behind the end")
+	info, _ := n.Info(1)
+	require.True(t, info.Whole(), "what fits was taken")
+	sameBytes(t, bytesOf(all[:6]), n.mustRead(refOf(1), 10, 1<<20))
+	require.ErrorIs(t, n.Mend(2, nil), base.CodeSegmentNotFound)
+
+	_, err := donor.Tail(1, 10, endOf(all)+1, 1<<20)
+	require.ErrorIs(t, err, base.CodeBehind)
+	_, err = donor.Tail(1, endOf(all), endOf(all), 1<<20)
+	require.ErrorIs(t, err, base.CodeInvalidArgument)
+	_, err = donor.Tail(9, 10, 11, 1<<20)
+	require.ErrorIs(t, err, base.CodeNotReplica)
+}
+
+// What a copy held above its committed end is void; the bytes of what really was there take its place, in memory and in
+// the file, whatever had been written of it.
+func TestAMendedTailTakesThePlaceOfAVoidOne(t *testing.T) {
+	donor, all := whole(t, 12)
+	end := endOf(all)
+	for _, flushed := range []bool{false, true} {
+		n := start(t, vfs.NewMem(), small())
+		n.openSegment(specOf(1, 3, 10))
+		for _, b := range clones(all[:4]) {
+			require.NoError(t, n.appendWait(1, b))
+		}
+		// The log takes nothing any more, as on a full disk, but for what comes behind.
+		g := n.segmentOf(1)
+		g.rng.mu.Lock()
+		g.broken = true
+		g.rng.mu.Unlock()
+		void := makeBatch(99, 3, g.durable.Load(), 5, 700, header.NoProducer, 0)
+		require.Error(t, n.appendWait(1, void))
+		if flushed {
+			require.NoError(t, n.checkpoint())
+		}
+		n.seal(1, end)
+		info, _ := n.Info(1)
+		require.Equal(t, endOf(all[:4]), info.DurableEnd)
+		require.Equal(t, info.DurableEnd-info.Base, info.Records)
+		tail, err := donor.Tail(1, info.DurableEnd, end, 1<<20)
+		require.NoError(t, err)
+		require.NoError(t, n.Mend(1, clones(tail.Batches)))
+		sameBytes(t, bytesOf(all), n.mustRead(refOf(1), 10, 2000))
+		n.restart()
+		sameBytes(t, bytesOf(all), n.mustRead(refOf(1), 10, 2000))
+	}
+}
+
+// A mend may be cut off by a crash at any point: what is there is a prefix, and the rest can be copied again.
+func TestAMendSurvivesCrashes(t *testing.T) {
+	donor, all := whole(t, 30)
+	end := endOf(all)
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		mem := vfs.NewMem()
+		n := start(t, mem, small())
+		n.openSegment(specOf(1, 3, 10))
+		for _, b := range clones(all[:5]) {
+			require.NoError(t, n.appendWait(1, b))
+		}
+		n.seal(1, end)
+		for {
+			info, _ := n.Info(1)
+			if info.Whole() {
+				break
+			}
+			tail, err := donor.Tail(1, info.DurableEnd, end, 500+rng.IntN(3000))
+			require.NoError(t, err)
+			require.NoError(t, n.Mend(1, clones(tail.Batches)))
+			acked := endOf(tail.Batches)
+			if rng.IntN(2) == 0 {
+				require.NoError(t, n.checkpoint())
+			}
+			mem = mem.CrashClone(oldrand.New(oldrand.NewSource(int64(seed))), rng.Float64())
+			n.stop()
+			n = start(t, mem, small())
+			info, _ = n.Info(1)
+			require.Equal(t, acked, info.DurableEnd, "seed %d", seed)
+		}
+		sameBytes(t, bytesOf(all), n.mustRead(refOf(1), 10, 2000))
+	}
+}
+
+func TestReadableFromMemory(t *testing.T) {
+	n := start(t, vfs.NewMem(), small())
+	spec := specOf(1, 3, 10)
+	spec.Memory = true
+	n.openSegment(spec)
+	b := makeBatch(1, 3, 10, 4, 100, header.NoProducer, 0)
+	done := make(chan error, 1)
+	require.NoError(t, n.Append(1, b, func(_ int64, err error) { done <- err }))
+	n.Publish(1, 14)
+	info, _ := n.Info(1)
+	require.EqualValues(t, 14, info.Commit)
+	sameBytes(t, b.Bytes, n.mustRead(refOf(1), 10, 1<<20))
+	require.NoError(t, <-done)
+	n.restart()
+	info, _ = n.Info(1)
+	require.True(t, info.Memory)
+	require.LessOrEqual(t, info.Commit, info.DurableEnd)
+	n.seal(1, 10) // whoever had the rest has lost it
+	info, _ = n.Info(1)
+	require.EqualValues(t, 10, info.Commit)
+	require.True(t, info.Whole())
+}
+
+func TestASealFencesItsEpochForEver(t *testing.T) {
+	n := start(t, vfs.NewMem(), small())
+	require.NoError(t, n.Start(t.Context()))
+	n.openSegment(specOf(1, 3, 10))
+	n.seal(1, 10)
+	again := func() {
+		t.Helper()
+		require.ErrorIs(t, n.OpenSegment(specOf(1, 3, 10), nil), base.CodeFenced)
+		require.ErrorIs(t, n.OpenSegment(specOf(2, 3, 10), nil), base.CodeFenced)
+		require.ErrorIs(t, n.OpenSegment(specOf(2, 2, 10), nil), base.CodeFenced)
+	}
+	again()
+	wait(t, func(done func(error)) error { return n.DropSegments(refOf(1), []base.SegmentID{1}, done) })
+	require.ErrorIs(t, n.OpenSegment(specOf(2, 3, 10), nil), base.CodeFenced, "the fence outlives the file")
+	n.restart()
+	require.ErrorIs(t, n.OpenSegment(specOf(2, 3, 10), nil), base.CodeFenced)
+	n.restart()
+	require.ErrorIs(t, n.OpenSegment(specOf(3, 3, 10), nil), base.CodeFenced)
+	n.openSegment(specOf(4, 4, 10))
+}
+
+func TestForceSealAcceptsALoss(t *testing.T) {
+	n := start(t, vfs.NewMem(), small())
+	n.openSegment(specOf(1, 3, 10))
+	all := n.fill(1, 6, 100)
+	end := endOf(all[:4])
+	require.ErrorIs(t, n.Seal(1, end, base.CauseOperator, nil), base.CodeInvalidArgument)
+	wait(t, func(done func(error)) error { return n.ForceSeal(1, end, base.CauseOperator, done) })
+	sameBytes(t, bytesOf(all[:4]), n.mustRead(refOf(1), 10, 1<<20))
+	n.restart()
+	sameBytes(t, bytesOf(all[:4]), n.mustRead(refOf(1), 10, 1<<20))
+}
