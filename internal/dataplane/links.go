@@ -88,9 +88,26 @@ type ackArrival struct {
 	ackMessage
 }
 
-func (m *openArrival) deliver(a *actor, now time.Time)   { a.onOpenFrom(m, now) }
-func (m *appendArrival) deliver(a *actor, now time.Time) { a.onAppendFrom(m, now) }
-func (m *ackArrival) deliver(a *actor, now time.Time)    { a.onAckFrom(m, now); m.done() }
+func (m *openArrival) deliver(a *actor, now time.Time) {
+	if a.phase == gone { // removed while it was on its way; its leader says it again
+		m.done()
+		return
+	}
+	a.onOpenFrom(m, now)
+}
+
+func (m *appendArrival) deliver(a *actor, now time.Time) {
+	if a.phase == gone {
+		m.done()
+		return
+	}
+	a.onAppendFrom(m, now)
+}
+
+func (m *ackArrival) deliver(a *actor, now time.Time) {
+	a.onAckFrom(m, now)
+	m.done()
+}
 
 // receive takes one message, on the goroutine that read it. Whoever handles it in turn calls done.
 func (p *Plane) receive(kind peer.Kind, body []byte, from arrival) {

@@ -46,7 +46,8 @@ func (a *actor) linked(f *follower, link peer.Link, now time.Time) {
 		if f.session != 0 {
 			a.plane.metrics.resumes.Inc()
 		}
-		f.boot, f.session, f.stuck = link.Boot, link.Session, -1
+		f.boot, f.session = link.Boot, link.Session
+		f.sent, f.stuck, f.timed = f.acked, -1, 0
 		l.replica.FollowerUp(f.node, now)
 		a.sendOpen(f, now)
 	case f.session == 0:
@@ -109,8 +110,8 @@ func (a *actor) replicate(sends []replica.Send[*batch], now time.Time) {
 		if f.stuck >= 0 {
 			continue // comes again from there
 		}
-		if len(s.Items) == 0 {
-			a.sendCommit(f, s.Commit)
+		if len(s.Items) == 0 && s.Commit == a.lead.replica.Next() {
+			a.sendCommit(f, s.Commit) // else the next append, or the commit of what is in flight, says it soon enough
 		}
 		for _, b := range s.Items {
 			if !a.sendBatch(f, b, s.Commit, now) {
@@ -241,7 +242,9 @@ func (a *actor) onHeld(f *follower, m *ackArrival, now time.Time) {
 		l.allOpen()
 	}
 	f.nudgedAt = now
-	f.acked = max(f.acked, m.end)
+	if m.end <= f.sent {
+		f.acked = max(f.acked, m.end)
+	}
 	if f.timed > 0 && m.end >= f.timed {
 		a.plane.metrics.replicate.Observe(now.Sub(f.timedAt))
 		f.timed = 0
