@@ -5,7 +5,7 @@ import (
 	"math/rand"
 	"slices"
 	"strings"
-	"testing/synctest"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
@@ -17,7 +17,7 @@ import (
 // the disk of each node, as a loss of power at this moment would leave it: what was acked is there even then.
 func (c *Cluster) Audit() {
 	c.T.Helper()
-	synctest.Wait()
+	c.Check() // which sees the seals
 	commits := make(map[copyOf]int64)
 	for _, n := range c.Running() {
 		in := n.Inspect()
@@ -58,7 +58,7 @@ func (c *Cluster) committed(topics []base.TopicID) (list []ledger.Segment) {
 			}
 			for _, t := range r.Topics {
 				if slices.Contains(topics, t.ID) {
-					list = append(list, c.facts.segmentsOf(t)...)
+					list = append(list, c.segmentsOf(t)...)
 				}
 			}
 		}
@@ -66,12 +66,14 @@ func (c *Cluster) committed(topics []base.TopicID) (list []ledger.Segment) {
 	return list
 }
 
-func (f *facts) segmentsOf(t *meta.Topic) (list []ledger.Segment) {
+func (c *Cluster) segmentsOf(t *meta.Topic) (list []ledger.Segment) {
 	for _, r := range t.Ranges {
 		for _, s := range r.Segments {
-			list = append(list, ledger.Segment{
-				Ref: base.RangeRef{Topic: t.ID, Range: r.ID}, ID: s.ID, Epoch: s.Epoch, Base: s.Base, End: s.End, Replicas: s.Replicas, SealedBy: f.seals[s.ID].at,
-			})
+			g := ledger.Segment{Ref: base.RangeRef{Topic: t.ID, Range: r.ID}, ID: s.ID, Epoch: s.Epoch, Base: s.Base, End: s.End, Replicas: s.Replicas}
+			if g.Sealed() {
+				g.SealedFrom, g.SealedBy = int64(time.UnixMilli(s.SealedMs).Sub(c.began)), c.facts.seals[s.ID].at
+			}
+			list = append(list, g)
 		}
 	}
 	return list

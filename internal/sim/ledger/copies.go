@@ -1,6 +1,10 @@
 package ledger
 
-import "github.com/eastguard/eastguard/internal/base"
+import (
+	"strings"
+
+	"github.com/eastguard/eastguard/internal/base"
+)
 
 // equalCopies: whole copies of a sealed segment have the same bytes.
 func (j *judge) equalCopies() {
@@ -79,7 +83,26 @@ func (j *judge) recovered() {
 			j.complain("I12", "the disk of %s: %s", r.Replica.Node, r.Unrecognised)
 		}
 		if r.Once != r.Again {
-			j.complain("I12", "the disk of %s recovered once:\n%s\nand again:\n%s", r.Replica.Node, r.Once, r.Again)
+			once, again := differing(r.Once, r.Again)
+			j.complain("I12", "the disk of %s recovered once:\n%s\nand again:\n%s", r.Replica.Node, once, again)
 		}
 	}
+}
+
+// differing is the lines that only one of two texts has.
+func differing(a, b string) (onlyA, onlyB string) {
+	without := func(text, other string) string {
+		known := make(map[string]bool)
+		for line := range strings.Lines(other) {
+			known[line] = true
+		}
+		var left strings.Builder
+		for line := range strings.Lines(text) {
+			if !known[line] {
+				left.WriteString(line)
+			}
+		}
+		return left.String()
+	}
+	return without(a, b), without(b, a)
 }

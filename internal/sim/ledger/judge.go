@@ -115,8 +115,9 @@ func (j *judge) segmentAt(p Place) *Segment {
 	return nil
 }
 
-// acked: an ack needs all replicas, so each that was not taken away on purpose has the record, the short ones too; and
-// one at least holds the whole segment.
+// acked: whatever was acked is on every whole copy, and there is one. While its segment was active an ack needed all
+// replicas, so then each that was not taken away on purpose has the record, also one that is short of what the seal took
+// in on top. Once the seal is committed, who knows the end acks what lies below it.
 func (j *judge) acked() {
 	inSegment := make(map[*Segment][]Ack)
 	for _, a := range j.h.Acks {
@@ -132,7 +133,9 @@ func (j *judge) acked() {
 				wholes++
 			}
 			if !j.h.Lost[r.Disk] && (c == nil || !c.Damaged) {
-				j.ackedOn(s, r, c, acks)
+				j.ackedOn(s, r, c, slices.DeleteFunc(slices.Clone(acks), func(a Ack) bool {
+					return s.Sealed() && a.Return >= s.SealedFrom && !j.whole(s, c)
+				}))
 			}
 		}
 		if wholes == 0 {
@@ -142,6 +145,9 @@ func (j *judge) acked() {
 }
 
 func (j *judge) ackedOn(s *Segment, r base.Replica, c *Copy, acks []Ack) {
+	if len(acks) == 0 {
+		return
+	}
 	if c == nil {
 		j.complain("I1", "%s has no copy of segment %v, in which %d records were acked, %v at %v among them", r.Node, s.ID, len(acks), acks[0].ID, acks[0].Place)
 		return

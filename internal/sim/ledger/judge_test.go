@@ -27,13 +27,13 @@ func record(n int64) Record {
 func sound() *History {
 	h := &History{}
 	for i, replicas := range [][]base.Replica{{nodes[0], nodes[1], nodes[2]}, {nodes[0], nodes[1], nodes[3]}, {nodes[1], nodes[0], nodes[2]}} {
-		s := Segment{Ref: ref, ID: base.SegmentID(10 + i), Epoch: base.Epoch(1 + i), Base: int64(10 * i), End: int64(10 * (i + 1)), Replicas: replicas, SealedBy: int64(100 * (i + 1))}
+		s := Segment{Ref: ref, ID: base.SegmentID(10 + i), Epoch: base.Epoch(1 + i), Base: int64(10 * i), End: int64(10 * (i + 1)), Replicas: replicas, SealedFrom: int64(100*i + 50), SealedBy: int64(100 * (i + 1))}
 		if i == 2 {
-			s.End, s.SealedBy = -1, 0
+			s.End, s.SealedFrom, s.SealedBy = -1, 0, 0
 		}
 		h.Segments = append(h.Segments, s)
 		for n := s.Base; n < s.Base+9; n++ {
-			h.Acks = append(h.Acks, Ack{Record: record(n), Place: Place{ref, n}, Segment: s.ID, Call: int64(100*i) + n, Return: int64(100*i) + n + 5})
+			h.Acks = append(h.Acks, Ack{Record: record(n), Place: Place{ref, n}, Segment: s.ID, Call: int64(100*i) + n%10, Return: int64(100*i) + n%10 + 5})
 		}
 		for _, r := range replicas {
 			durable := s.Base + 10
@@ -100,6 +100,10 @@ func TestPlantedBugs(t *testing.T) {
 		{"a short copy lacks what was acked", func(h *History) {
 			h.copyOf("n4", 1).cut(18)
 		}, "I1: record 0/9 was acked at"},
+		{"a whole copy lacks what was acked after the seal", func(h *History) {
+			h.Acks[8].Return = 90
+			h.copyOf("n2", 0).Records[8].Sum = 7
+		}, "I1: record 0/4 was acked at"},
 		{"no replica has the whole segment", func(h *History) {
 			for _, n := range []base.NodeID{"n1", "n2", "n3"} {
 				h.copyOf(n, 0).cut(9)
@@ -211,6 +215,15 @@ func TestADamagedCopy(t *testing.T) {
 		h.copyOf(n, 0).Damaged = true
 	}
 	require.Contains(t, Report(Judge(h)), "no replica")
+}
+
+// A short copy need not have what was acked once the seal was committed.
+func TestAnAckAfterTheSeal(t *testing.T) {
+	h := sound()
+	h.Acks[17].Return = 170
+	h.copyOf("n4", 1).cut(18)
+	h.Sightings = nil
+	require.Empty(t, Report(Judge(h)))
 }
 
 // Problems are told a few of each kind.

@@ -63,7 +63,8 @@ type Segment struct {
 	Base     int64
 	End      int64 // -1 while it is active
 	Replicas []base.Replica
-	SealedBy int64 // its seal was committed then or before; 0 while it is active
+	// Its seal was committed not before the one and not after the other; 0 while it is active.
+	SealedFrom, SealedBy int64
 }
 
 // Sealed reports whether the segment has ended.
