@@ -52,10 +52,15 @@ func (s *Server) earliestOffset(ctx context.Context, ref base.RangeRef) (wire.Of
 		return wire.OffsetAnswer{Offset: b.earliest, Earliest: b.earliest, Commit: b.commit}, nil
 	}
 	r, err := s.rangeCopy(ctx, "list offsets", ref)
-	if err != nil {
-		return wire.OffsetAnswer{}, err
+	if err == nil {
+		return wire.OffsetAnswer{Offset: r.TrimmedTo, Earliest: r.TrimmedTo}, nil
 	}
-	return wire.OffsetAnswer{Offset: r.TrimmedTo, Earliest: r.TrimmedTo}, nil
+	// Without a shard's word what this node was told when it got its copy will do: a reader who comes below what was
+	// trimmed since is told where to go on.
+	if told, ok := s.plane.Earliest(ref); ok && base.CodeOf(err) != base.CodeTopicNotFound && base.CodeOf(err) != base.CodeRangeNotFound {
+		return wire.OffsetAnswer{Offset: told, Earliest: told}, nil
+	}
+	return wire.OffsetAnswer{}, err
 }
 
 // latestOffset is the leader's to tell, and not before it knows: a commit of an earlier start may be higher than what it

@@ -29,7 +29,7 @@ func (s *Server) directed(ref base.RangeRef, err error) error {
 	}
 	to := e.Redirect
 	if to.Node == "" && (e.Code == base.CodeNotReplica || e.Code == base.CodeNotLeader || e.Code == base.CodeSegmentMoved) {
-		if node := s.rangeLeader(ref); node != s.id.Node {
+		if node := s.knownLeader(ref); node != s.id.Node {
 			to.Node = node
 		}
 	}
@@ -40,4 +40,13 @@ func (s *Server) directed(ref base.RangeRef, err error) error {
 		return err
 	}
 	return e.WithRedirect(to)
+}
+
+// knownLeader is who leads a range: as its metadata says, where that is here, or as a follower here has heard. "" where
+// neither is.
+func (s *Server) knownLeader(ref base.RangeRef) base.NodeID {
+	if node := s.rangeLeader(ref); node != "" {
+		return node
+	}
+	return s.plane.Followed(ref)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/eastguard/eastguard/internal/peer"
 )
 
-// topicCopy is a topic as committed a moment ago: from the replica of its shard that is here, else from the shard's
-// leader. It is for questions to which a moment's old answer is as good as any.
+// topicCopy is a topic as committed a moment ago: from the replica of its shard that is here, else from one elsewhere.
+// It is for questions to which a moment's old answer is as good as any.
 func (s *Server) topicCopy(ctx context.Context, op string, id base.TopicID) (*meta.Topic, error) {
 	shard, err := s.findTopic(ctx, op, id)
 	if err != nil {
@@ -18,15 +18,25 @@ func (s *Server) topicCopy(ctx context.Context, op string, id base.TopicID) (*me
 	if t := s.topicHere(shard, id); t != nil {
 		return t, nil
 	}
-	leader := s.shardLeader(shard)
-	if leader == "" || leader == s.id.Node {
-		return nil, base.Errorf(base.CodeNoLeader, op, "nobody is known to lead shard %s", shard)
+	err = base.Errorf(base.CodeNoLeader, op, "nobody is known to have shard %s", shard)
+	view := s.connected()
+	for _, node := range s.replicasOf(shard) { // the leader first
+		if node == s.id.Node || !lives(view, node) {
+			continue
+		}
+		var t meta.Topic
+		if t, err = s.askTopicCopy(ctx, node, topicCopyMessage{Shard: shard, Topic: id}); err == nil {
+			return &t, nil
+		}
 	}
-	t, err := callPeer[meta.Topic](ctx, s.peerCalls(), leader, kindTopicCopy, topicCopyMessage{Shard: shard, Topic: id})
-	if err != nil {
-		return nil, err
-	}
-	return &t, nil
+	return nil, err
+}
+
+// askTopicCopy asks one of the nodes that may know, which must not use up the time of the others.
+func (s *Server) askTopicCopy(ctx context.Context, node base.NodeID, m topicCopyMessage) (meta.Topic, error) {
+	ctx, cancel := context.WithTimeout(ctx, collectWithin)
+	defer cancel()
+	return callPeer[meta.Topic](ctx, s.peerCalls(), node, kindTopicCopy, m)
 }
 
 // topicHere is a topic in this node's replica of a shard, or nil.

@@ -1,0 +1,16 @@
+package dataplane
+
+import "github.com/eastguard/eastguard/internal/base"
+
+// Followed is who leads the segment of a range that is followed here, once that node has been heard; "" of a range that
+// is not followed.
+func (p *Plane) Followed(ref base.RangeRef) base.NodeID {
+	a := p.find(ref)
+	if a == nil {
+		return ""
+	}
+	if source := a.source.Load(); source != nil {
+		return source.Node
+	}
+	return ""
+}
