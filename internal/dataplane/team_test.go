@@ -98,7 +98,7 @@ func (m *member) start(fsync time.Duration) {
 	p := New(Options{
 		Node: m.node, Disk: m.disk, Boot: id.Boot, Log: m.store, Links: teamLinks{m.net, m.node},
 		RequestRoll: func(ctx context.Context, r RollRequest) (meta.Assignment, error) { return m.coord.roll(ctx, m.node, r) },
-		LoadState:   m.loadState,
+		LoadState:   m.loadState, FetchTail: m.fetchTail,
 		OnFatal:     func(err error) { m.fatal = err },
 	})
 	require.NoError(t, p.Start(context.Background()))
@@ -111,6 +111,13 @@ func (m *member) loadState(_ context.Context, from base.Replica, ref base.RangeR
 		return p.StateAt(ref, seg, end)
 	}
 	return nil, base.Errorf(base.CodeUnreachable, "load", "%s is not running", from.Node)
+}
+
+func (m *member) fetchTail(_ context.Context, from base.Replica, q TailRequest) (store.Tail, error) {
+	if one := m.members[from.Node]; one.plane.Load() != nil {
+		return one.store.Tail(q.Segment, q.From, q.End, q.MaxBytes)
+	}
+	return store.Tail{}, base.Errorf(base.CodeUnreachable, "fetch tail", "%s is not running", from.Node)
 }
 
 // kill ends the process at once: what it had not made durable may be lost.
@@ -202,11 +209,24 @@ func (w *writer) try(seq int32) (AppendResult, error) {
 		Ref: w.ref, Bytes: makeBatch(1, w.id+int64(seq), 0, w.size), Deadline: time.Now().Add(5 * time.Second),
 	}, func(res AppendResult, err error) { answer <- outcome{res, err} })
 	out := <-answer
+	if out.err == nil && !w.m.running(p) {
+		return AppendResult{}, base.Errorf(base.CodeUnreachable, "append", "the leader was killed") // before it could say so
+	}
 	return out.AppendResult, out.err
 }
 
-// check reads every acked record from every replica that is running and holds its segment, and holds what is there
-// against what was acked.
+// running reports whether a plane is that of a process that has not been killed.
+func (m *team) running(p *Plane) bool {
+	for _, one := range m.members {
+		if one.plane.Load() == p {
+			return true
+		}
+	}
+	return false
+}
+
+// check reads every acked record from every replica of its segment that is running, whatever it has been through, and
+// holds what is there against what was acked.
 func (w *writer) check() {
 	t := w.m.t
 	chain := w.m.coord.chain(w.ref)
@@ -216,18 +236,19 @@ func (w *writer) check() {
 	for _, seg := range chain {
 		for _, r := range seg.Replicas {
 			one := w.m.members[r.Node]
-			if one.plane.Load() == nil || one.boot.Load() != bootOfNode(seg, r.Node) {
+			startedAnew := one.boot.Load() != bootOfNode(seg, r.Node)
+			if one.plane.Load() == nil || startedAnew && seg.Segment == active.Segment {
 				continue
 			}
-			end := seg.End
+			info, _ := one.store.Info(seg.Segment)
+			end := min(seg.End, info.DurableEnd)
 			if seg.Segment == active.Segment {
-				info, _ := one.store.Info(seg.Segment)
 				end = info.Commit
 			}
 			producers := one.read(w.ref, seg, end)
 			for off, seq := range w.acked {
-				if off >= seg.Base && off < end {
-					require.Equal(t, w.id+int64(seq), producers[off], "%s, segment %s, offset %d", r.Node, seg.Segment, off)
+				if off >= seg.Base && (off < seg.End || seg.Segment == active.Segment && off < end) {
+					require.Equal(t, w.id+int64(seq), producers[off], "%s, segment %s of [%d, %d), offset %d; its copy ends at %d", r.Node, seg.Segment, seg.Base, seg.End, off, end)
 				}
 			}
 		}

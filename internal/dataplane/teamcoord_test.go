@@ -94,7 +94,8 @@ func (c *teamCoord) told(node base.NodeID, asg meta.Assignment) bool {
 	ctx, cancel := context.WithTimeout(c.ctx, time.Second)
 	defer cancel()
 	got, err := p.Tell(ctx, meta.Orders{Assignments: []meta.Assignment{asg}})
-	return err == nil && len(got) == 1 && got[0].Status != meta.StatusFailed
+	alive := c.m.members[node].plane.Load() == p // what a killed process confirms nobody hears
+	return alive && err == nil && len(got) == 1 && got[0].Status != meta.StatusFailed
 }
 
 // roll answers a leader.
