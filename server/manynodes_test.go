@@ -23,11 +23,16 @@ import (
 type fleet struct {
 	t        *testing.T
 	machines []*machine
+	cables   []*cable
 	client   *sdk.Client
 }
 
 func newFleet(t *testing.T) *fleet {
 	machines := three(t, func(_ int, c *config.Config) { c.BootstrapExpect = 3 })
+	c := &fleet{t: t, machines: machines}
+	for _, m := range machines {
+		c.cables = append(c.cables, m.wire())
+	}
 	together(machines, (*machine).start)
 	formed(t, machines)
 	for shard := range machines[0].cfg.Shards {
@@ -35,9 +40,20 @@ func newFleet(t *testing.T) *fleet {
 			return len(machines[0].srv.host.Voters(base.ShardID{Root: uint16(shard)})) == len(machines)
 		})
 	}
-	c := &fleet{t: t, machines: machines}
 	c.client = c.connect()
 	return c
+}
+
+// lose takes a machine away without a word to the others.
+func (c *fleet) lose(i int) {
+	c.cables[i].pull()
+	c.machines[i].stop()
+}
+
+// bring starts it again.
+func (c *fleet) bring(i int) {
+	c.cables[i].putBack()
+	c.machines[i].start()
 }
 
 // connect makes a client of all machines.
@@ -326,13 +342,12 @@ func TestARangeWaitsForItsOnlyHolder(t *testing.T) {
 	t.Parallel()
 	c := newFleet(t)
 	c.create("orders", 16, sdk.TopicConfig{ReplicationFactor: 1})
-	away := c.machines[2]
-	id := away.srv.id.Node
+	id := c.machines[2].srv.id.Node
 	lost := make(map[sdk.RangeID]bool)
 	for _, r := range c.describe("orders").Ranges {
 		lost[r.ID] = r.Leader == id
 	}
-	away.stop()
+	c.lose(2)
 	c.client = c.connect()
 	send := func(timeout time.Duration) (there, gone int) {
 		p, err := c.client.NewProducer("orders", sdk.WithDeliveryTimeout(timeout))
@@ -363,7 +378,7 @@ func TestARangeWaitsForItsOnlyHolder(t *testing.T) {
 	require.Positive(t, there, "ranges on other nodes take records")
 	require.Positive(t, gone, "nobody else has the rest: %v", lost)
 
-	away.start()
+	c.bring(2)
 	formed(t, c.machines)
 	there, gone = send(30 * time.Second)
 	require.Equal(t, 64, there)
