@@ -41,8 +41,11 @@ type story struct {
 	sealed    bool  // acked
 	drop      bool  // asked for
 	dropped   bool  // acked
+	topicDrop bool  // ... or asked for with its topic
 	published int64
 	sequence  int32 // of the producer that writes into this range
+
+	lacks []Batch // below its seal, on other replicas only
 }
 
 func (h *history) each(fn func(*story)) {
@@ -164,9 +167,26 @@ func (c *crashTest) compare(n *node, promised []story) error {
 		return fmt.Errorf("a crash is not damage: %+v", i)
 	}
 	for _, s := range promised {
-		if err := c.compareSegment(n, s); err != nil {
+		err := c.compareSegment(n, s)
+		if err == nil && s.sealed {
+			err = staysFenced(n, s, promised)
+		}
+		if err != nil {
 			return fmt.Errorf("segment %s (%+v): %w", s.spec.Segment, storyLine(s), err)
 		}
+	}
+	return nil
+}
+
+// staysFenced tries to open a segment of an epoch that has been sealed, whatever has become of the one that was.
+func staysFenced(n *node, s story, all []story) error {
+	if slices.ContainsFunc(all, func(x story) bool { return x.topicDrop && x.spec.Ref == s.spec.Ref }) {
+		return nil // its fences went with it
+	}
+	zombie := s.spec
+	zombie.Segment += 1 << 40
+	if err := n.OpenSegment(zombie, nil); base.CodeOf(err) != base.CodeFenced {
+		return fmt.Errorf("its epoch is open again: %v", err)
 	}
 	return nil
 }
@@ -186,12 +206,14 @@ func (c *crashTest) compareSegment(n *node, s story) error {
 		return nil
 	case s.fenced && !i.Fenced:
 		return fmt.Errorf("its fence is gone")
-	case s.sealed && (i.SealedEnd != s.seal || i.Commit != s.seal):
+	case s.sealed && (i.SealedEnd != s.seal || i.Commit != i.DurableEnd):
 		return fmt.Errorf("sealed at %d, commit %d", i.SealedEnd, i.Commit)
 	case i.SealedEnd >= 0 && i.SealedEnd != s.seal:
 		return fmt.Errorf("sealed at %d, which nobody asked for", i.SealedEnd)
-	case i.SealedEnd < 0 && i.DurableEnd < s.acked:
+	case i.SealedEnd >= 0 && i.DurableEnd < min(s.acked, s.seal), i.SealedEnd < 0 && i.DurableEnd < s.acked:
 		return fmt.Errorf("acked up to %d, %d is left", s.acked, i.DurableEnd)
+	case i.SealedEnd >= 0 && i.DurableEnd > i.SealedEnd:
+		return fmt.Errorf("sealed at %d, %d is here", i.SealedEnd, i.DurableEnd)
 	case i.Commit < s.spec.Base || i.Commit > i.DurableEnd:
 		return fmt.Errorf("commit %d, durable %d", i.Commit, i.DurableEnd)
 	}
@@ -300,7 +322,7 @@ func (c *crashTest) active() *story {
 func (c *crashTest) open(ref base.RangeRef, epoch base.Epoch, at int64, state []byte, sequence int32) {
 	c.next++
 	s := &story{
-		spec: SegmentSpec{Ref: ref, Segment: c.next, Epoch: epoch, Base: at, State: state, CreatedMs: 1, LeaderHere: true},
+		spec: SegmentSpec{Ref: ref, Segment: c.next, Epoch: epoch, Base: at, State: state, CreatedMs: 1, LeaderHere: c.rng.IntN(2) == 0},
 		seal: -1, acked: at, published: at, sequence: sequence,
 	}
 	c.set(func() { c.h.segs[c.next] = s })
@@ -372,6 +394,69 @@ func (c *crashTest) roll(s *story) {
 	c.open(s.spec.Ref, s.spec.Epoch+1, end, st.Encode(), sequence)
 }
 
+// beyond makes n batches that follow what was submitted to s, as other replicas have them.
+func (c *crashTest) beyond(s *story, n int) (all []Batch) {
+	at := s.acked
+	for range n {
+		records := 1 + c.rng.IntN(3)
+		producer, sequence := int64(header.NoProducer), int32(0)
+		if c.rng.IntN(2) == 0 {
+			producer, sequence = 1, s.sequence
+			c.set(func() { s.sequence += int32(records) })
+		}
+		b := makeBatch(uint64(s.spec.Segment), s.spec.Epoch, at, records, c.rng.IntN(1500), producer, sequence)
+		all, at = append(all, b), b.Header.End()
+	}
+	return all
+}
+
+// rollShort seals s above what is here: this replica was away when the rest was written.
+func (c *crashTest) rollShort(s *story) {
+	c.drain(s)
+	lacks := c.beyond(s, 1+c.rng.IntN(8))
+	c.set(func() { s.seal, s.lacks = lacks[len(lacks)-1].Header.End(), lacks })
+	wait(c.t, func(done func(error)) error {
+		return c.n.Seal(s.spec.Segment, s.seal, base.CauseReplicaFailure, func(err error) {
+			c.set(func() { s.sealed = err == nil })
+			done(err)
+		})
+	})
+	c.open(s.spec.Ref, s.spec.Epoch+1, s.seal, nil, s.sequence)
+}
+
+// hold lists a segment that has ended and of which nothing is here.
+func (c *crashTest) hold(ref base.RangeRef) {
+	c.next++
+	s := &story{spec: SegmentSpec{Ref: ref, Segment: c.next, CreatedMs: 1}, seal: -1}
+	c.set(func() { c.h.segs[c.next] = s })
+	lacks := c.beyond(s, 1+c.rng.IntN(8))
+	c.set(func() { s.seal, s.lacks = lacks[len(lacks)-1].Header.End(), lacks })
+	wait(c.t, func(done func(error)) error {
+		return c.n.HoldSealed(s.spec, s.seal, base.CauseReplicaFailure, func(err error) {
+			c.set(func() { s.opened, s.sealed = err == nil, err == nil })
+			done(err)
+		})
+	})
+}
+
+// mend gives some short copy a part of what it lacks.
+func (c *crashTest) mend() {
+	var short []*story
+	c.h.each(func(s *story) {
+		if len(s.lacks) > 0 && s.sealed && !s.drop {
+			short = append(short, s)
+		}
+	})
+	if len(short) == 0 {
+		return
+	}
+	s := short[c.rng.IntN(len(short))]
+	part := s.lacks[:1+c.rng.IntN(len(s.lacks))]
+	c.set(func() { s.batches = append(s.batches, part...) })
+	require.NoError(c.t, c.n.Mend(s.spec.Segment, clones(part)))
+	c.set(func() { s.acked, s.lacks = part[len(part)-1].Header.End(), s.lacks[len(part):] })
+}
+
 func (c *crashTest) fence(s *story) {
 	c.drain(s)
 	wait(c.t, func(done func(error)) error {
@@ -416,7 +501,7 @@ func (c *crashTest) dropTopic(s *story) {
 	})
 	c.set(func() {
 		for _, x := range all {
-			x.drop = true
+			x.drop, x.topicDrop = true, true
 		}
 	})
 	wait(c.t, func(done func(error)) error {
@@ -445,7 +530,7 @@ func (c *crashTest) restart(kill bool) {
 	var led []*story
 	c.h.each(func(s *story) {
 		if s.opened && !s.drop && s.seal < 0 {
-			s.fenced = true
+			s.fenced = s.fenced || s.spec.LeaderHere // a copy that was followed here waits for its seal
 			led = append(led, s)
 		}
 	})
@@ -500,11 +585,18 @@ func crashScript(t *testing.T, seed uint64, every int) {
 			c.roll(s)
 		case k < 88:
 			c.fence(s)
-		case k < 91:
+		case k < 89:
+			c.rollShort(s)
+		case k < 90:
+			topics++
+			c.hold(base.RangeRef{Topic: base.TopicID{topics}, Range: 1})
+		case k < 92:
 			c.trim()
-		case k < 95:
-			require.NoError(t, c.n.checkpoint())
+		case k < 94:
+			c.mend()
 		case k < 96:
+			require.NoError(t, c.n.checkpoint())
+		case k < 97:
 			c.dropTopic(s)
 		case k < 98:
 			c.restart(false)
