@@ -205,6 +205,7 @@ func (s *Server) handOver() error {
 		s.deps.Logger.Warn("not every leadership was handed over", "error", err)
 	}
 	<-underway
+	s.awaitNothingLed(ctx)
 	return nil
 }
 

@@ -106,6 +106,7 @@ func (s *Server) tellUsage() {
 func (s *Server) tellLeaving() {
 	s.plane.Leave()
 	s.members.use(s.ownUsage())
+	s.viewChanged()
 	s.tellUsage()
 }
 
@@ -124,6 +125,7 @@ func (s *Server) takeUsage(_ context.Context, r *peer.Request) {
 	}
 	if u.Leaving {
 		m.use(usage)
+		s.viewChanged()
 	}
 	m.mu.Lock()
 	m.usages[r.From.Node] = usage

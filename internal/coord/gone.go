@@ -31,7 +31,7 @@ func lossOf(n *topology.Node, c Contact) loss {
 	return notLost
 }
 
-// judge files a segment for recovery if its leader cannot go on with it.
+// judge files a segment for recovery if its leader cannot go on with it, or is about to stop.
 func (l *loop) judge(a *active, now time.Time) {
 	leader := a.Leader().Node
 	is := l.known[leader]
@@ -41,6 +41,8 @@ func (l *loop) judge(a *active, now time.Time) {
 		l.recover.lost(a, base.CauseRecovery, l.wanted(a, now), now)
 	case is.lost == gone, is.lost == silent && l.unheard(a, now):
 		l.recover.lost(a, base.CauseLeaderFailure, l.wanted(a, now), now)
+	case is.leaving:
+		l.wishes.farewell = append(l.wishes.farewell, a)
 	}
 }
 

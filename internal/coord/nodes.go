@@ -17,6 +17,7 @@ type life struct {
 	lost        loss
 	silentSince time.Time // while it is lost by silence
 	retreats    bool      // it is to be emptied
+	leaving     bool      // it is stopping, and has said so
 }
 
 // lookAtNodes compares what is known of the nodes with what was, and returns those that have started since. What waits
@@ -30,7 +31,7 @@ func (l *loop) lookAtNodes(view topology.View, now time.Time) (returned []base.N
 		was := l.known[n.ID]
 		is := life{
 			boot: max(was.boot, n.Boot, contact.Boot), alive: n.Liveness == topology.Alive,
-			lost: lossOf(n, contact), retreats: n.Standing != topology.Normal,
+			lost: lossOf(n, contact), retreats: n.Standing != topology.Normal, leaving: n.Leaving,
 		}
 		if is.lost == silent {
 			is.silentSince = was.silentSince

@@ -20,6 +20,7 @@ type wishes struct {
 	frail     int // topics that were looked at for it
 	perSecond int
 	told      time.Time // when the last few of them were told
+	farewell  []*active // that are led by a node which is stopping: they are told at once
 	again     time.Time // when to make the list anew, whatever comes: a node is settled then, or an order may have been lost
 }
 
@@ -32,6 +33,7 @@ const (
 // wish files the orders that are due.
 func (l *loop) wish(now time.Time) {
 	w := &l.wishes
+	l.tellLeaving(now)
 	if !w.again.IsZero() && !now.Before(w.again) {
 		w.stale = true
 	}
@@ -153,6 +155,23 @@ func (l *loop) tellWishes(now time.Time) {
 		}
 	}
 	w.list = later
+}
+
+// tellLeaving asks leaders that are about to stop to end their segments first, where others can go on: that costs
+// producers less than to find out that the leader is gone.
+func (l *loop) tellLeaving(now time.Time) {
+	led := l.wishes.farewell
+	if l.wishes.farewell = nil; len(led) == 0 {
+		return
+	}
+	view := l.coord.o.View()
+	for _, a := range led {
+		leader := a.Leader().Node
+		current := l.actives.get(a.ref) == a
+		if current && now.Sub(a.ordered) >= askedAgain && planner.Replaceable(a.config, []base.NodeID{leader}, view) {
+			l.order(a, base.CauseDrain, now)
+		}
+	}
 }
 
 // order asks a segment's leader to end it.

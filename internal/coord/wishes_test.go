@@ -64,3 +64,26 @@ func TestADrainedNodeKeepsWhatNobodyElseCanTake(t *testing.T) {
 		require.Empty(t, w.node.asked)
 	})
 }
+
+// What a node leads that says it is stopping goes to others at once, if there are enough of them.
+func TestWhatALeavingNodeLeadsGoesToOthers(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		n2 := w.join("n2")
+		n2.obeys = true
+		const topics = 300
+		for i := range topics {
+			w.place(topicName(i), base.TopicConfig{}, "n2")
+		}
+		settle()
+		w.mu.Lock()
+		w.view = topology.Reduce(w.view, topology.Event{Usage: &topology.Usage{ID: "n2", Boot: 1, Leaving: true}})
+		w.mu.Unlock()
+		w.coord.ViewChanged()
+		settle()
+		for i := range topics {
+			r := w.topic(topicName(i)).Ranges[0]
+			require.Equal(t, w.self, r.Active().Leader())
+			require.Equal(t, base.CauseDrain, r.Segments[0].Cause)
+		}
+	})
+}
