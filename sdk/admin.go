@@ -137,7 +137,8 @@ func (a *Admin) Offsets(ctx context.Context, topic string, at Start) ([]Position
 	if err != nil {
 		return nil, err
 	}
-	found, err := a.c.listOffsets(ctx, r, rangesOf(r), spec)
+	found := make(map[RangeID]bounds)
+	err = a.c.listOffsets(ctx, r, rangesOf(r), spec, func(id RangeID, b bounds) { found[id] = b })
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,8 @@ type broker struct {
 	conn atomic.Pointer[mux.Conn] // the last one opened; it may have ended
 
 	suspected atomic.Bool              // a probe is under way
+	rtt       atomic.Int64             // of pings, smoothed; 0 before the first
+	measured  atomic.Int64             // when the last ping began, in Unix nanoseconds
 	silent    atomic.Pointer[mux.Conn] // the last one that did not answer a probe
 
 	mu struct {

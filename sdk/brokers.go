@@ -18,7 +18,8 @@ type brokers struct {
 		sync.Mutex
 		byAddr  map[string]*broker
 		nodes   map[base.NodeID]string // advertised addresses
-		cluster base.ClusterID         // zero until the first handshake
+		racks   map[base.NodeID]string
+		cluster base.ClusterID // zero until the first handshake
 		closed  bool
 	}
 }
@@ -30,6 +31,7 @@ func newBrokers(c *Client) *brokers {
 	bs := &brokers{c: c}
 	bs.mu.byAddr = make(map[string]*broker)
 	bs.mu.nodes = make(map[base.NodeID]string)
+	bs.mu.racks = make(map[base.NodeID]string)
 	return bs
 }
 
@@ -71,6 +73,9 @@ func (bs *brokers) learn(nodes []wire.NodeAddress) {
 		if n.Address != "" {
 			bs.mu.nodes[n.ID] = n.Address
 		}
+		if n.Rack != "" {
+			bs.mu.racks[n.ID] = n.Rack
+		}
 	}
 }
 
@@ -99,6 +104,13 @@ func (bs *brokers) address(n base.NodeID) string {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
 	return bs.mu.nodes[n]
+}
+
+// whereabouts is where a node is reached, and its rack; empty when nobody said yet.
+func (bs *brokers) whereabouts(n base.NodeID) (addr, rack string) {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	return bs.mu.nodes[n], bs.mu.racks[n]
 }
 
 // named says in an error of a connection which node was not reached. Who has spoken with the cluster gave the right

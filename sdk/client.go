@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"crypto/rand"
+	mathrand "math/rand/v2"
 	"sync"
 	"sync/atomic"
 
@@ -18,6 +19,7 @@ type Client struct {
 	brokers *brokers
 	topics  *topics
 	leaders leaders
+	salt    uint64 // of this client among others: which of several replicas that are equally near it reads from
 
 	// maxRecord and maxBatch are the limits that the last handshake stated; 0 before the first.
 	maxRecord atomic.Int64
@@ -38,7 +40,7 @@ func NewClient(opts ...ClientOption) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, group: task.NewGroup(context.Background(), "sdk")}
+	c := &Client{cfg: cfg, salt: mathrand.Uint64(), group: task.NewGroup(context.Background(), "sdk")}
 	c.brokers = newBrokers(c)
 	c.topics = newTopics(c)
 	c.mu.users = make(map[closer]struct{})

@@ -202,14 +202,11 @@ func (k *Consumer) EndOffsets(ctx context.Context) ([]Position, error) {
 			}
 		}
 		k.mu.Unlock()
-		found, err := k.c.listOffsets(ctx, r, ids, startSpec{kind: startLatest})
+		err = k.c.listOffsets(ctx, r, ids, startSpec{kind: startLatest}, func(id RangeID, b bounds) {
+			all = append(all, Position{Topic: t.name, Range: id, Offset: b.Offset})
+		})
 		if err != nil {
 			return nil, err
-		}
-		for _, id := range ids {
-			if b, ok := found[id]; ok {
-				all = append(all, Position{Topic: t.name, Range: id, Offset: b.Offset})
-			}
 		}
 	}
 	return all, nil

@@ -100,10 +100,8 @@ func TestConsumerMeetsDamage(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
 		topic := c.addTopic("orders", 1)
 		fill(t, cl, "orders", 0, 100, WithMaxBatchRecords(10))
-		other := topic.ranges[0].leader
 		c.spoil = func(b *fakeBroker, q wire.FetchRange) base.Code {
 			if q.Offset == 0 && b.node == "n1" {
-				topic.ranges[0].leader = other // is named to whoever asks who else has the offset
 				return base.CodeCorruptData
 			}
 			return base.CodeOK
@@ -119,7 +117,7 @@ func TestConsumerMeetsDamage(t *testing.T) {
 		requireValues(t, collect(t, k, 90), 10)
 
 		c.mu.Lock()
-		other = "n2"
+		topic.ranges[0].route.Active.Replicas = []base.NodeID{"n1", "n2"} // is named to whoever asks who else has the offset
 		c.mu.Unlock()
 		require.NoError(t, k.Seek(Position{"orders", 1, 0}))
 		requireValues(t, collect(t, k, 100), 0)

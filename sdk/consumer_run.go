@@ -57,10 +57,15 @@ func (k *Consumer) start(ctx context.Context, t *consumerTopic) {
 			}
 		}
 		k.mu.Lock()
-		defer k.mu.Unlock()
 		k.startedLocked()
 		k.nudge()
+		k.mu.Unlock()
 		signal(k.news)
+		for k.cfg.stop == stopAtEnd && ctx.Err() == nil && t.findEnds(ctx) != nil {
+			if !pause(ctx, startRetry) {
+				break
+			}
+		}
 		return nil
 	})
 }
@@ -147,6 +152,7 @@ func (s *stepping) planFetches() {
 			s.locate(cur)
 			continue
 		}
+		s.reconsider(cur)
 		if len(byBroker[cur.broker]) == 0 {
 			order = append(order, cur.broker)
 		}
@@ -170,42 +176,6 @@ func (s *stepping) onTheWay(b *broker) (n int) {
 		}
 	}
 	return n
-}
-
-// locate finds the broker to read from and connects to it, on a goroutine of its own.
-func (s *stepping) locate(cur *cursor) {
-	k, b, cause, offset, gen, r := s.k, cur.broker, cur.lastErr, cur.next, cur.gen, cur.t.route
-	cur.locating = k.c.group.Go("locate", func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, k.c.cfg.requestTimeout)
-		defer cancel()
-		var err error
-		if b == nil {
-			b, err = k.c.holder(ctx, r, cur.ref, offset, cause)
-		}
-		if err == nil {
-			_, err = b.connect(ctx)
-		}
-		var left wire.FetchRangeResult
-		if base.CodeOf(err) == base.CodeOffsetOutOfRange {
-			left, err = k.c.whatIsLeft(ctx, r, cur.ref, offset)
-		}
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		cur.locating = false
-		switch {
-		case gen != cur.gen:
-		case left.Code == base.CodeOffsetOutOfRange:
-			cur.broker = nil
-			cur.outOfRangeLocked(&left, time.Now())
-		case err != nil:
-			cur.failedLocked(err, time.Now())
-			cur.broker = nil
-		default:
-			cur.broker = b
-		}
-		k.nudge()
-		return nil
-	})
 }
 
 // breakDead closes connections on which a fetch has been waiting for longer than any broker lets it.

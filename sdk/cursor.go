@@ -30,9 +30,11 @@ type cursor struct {
 	inQueue   bool // in Consumer.queue
 	fetching  bool
 	locating  bool
-	broker    *broker // holds the segment that next lies in; nil when that has to be looked up
+	broker    *broker // that is read from; nil when one has to be found
+	replicas  replicas
 	failures  int
-	damaged   int // answers in a row, but for those of who does not answer at all, that the copy is damaged
+	damaged   int // times that damage was met at damagedAt
+	damagedAt int64
 	notBefore time.Time
 	lastErr   error // of the last attempt; nil after a good one
 }
@@ -49,6 +51,7 @@ const (
 // chunk is fetched data: whole batches back to back.
 type chunk struct {
 	data []byte
+	from base.NodeID
 }
 
 func (cur *cursor) position() Position {
@@ -66,8 +69,8 @@ func (cur *cursor) startLocked(offset int64) {
 func (cur *cursor) seekLocked(offset int64) {
 	cur.gen++
 	cur.k.dropChunksLocked(cur)
-	cur.epoch, cur.failures, cur.damaged, cur.notBefore = 0, 0, 0, time.Time{}
-	cur.broker, cur.lastErr = nil, nil
+	cur.epoch, cur.failures, cur.damaged, cur.damagedAt, cur.notBefore = 0, 0, 0, -1, time.Time{}
+	cur.broker, cur.lastErr, cur.replicas = nil, nil, replicas{shunned: cur.replicas.shunned}
 	cur.fetching = false // the answer on its way is of another generation
 	cur.startLocked(offset)
 }
@@ -99,14 +102,28 @@ func (cur *cursor) failLocked(err error) {
 	cur.k.reportLocked(err)
 }
 
-// retryLocked lets the range be fetched again after a pause. elsewhere says that another broker is to be found.
-func (cur *cursor) retryLocked(b backoff, err error, elsewhere bool, now time.Time) {
+// retryLocked lets the range be fetched from the same broker again after a pause.
+func (cur *cursor) retryLocked(err error, now time.Time) {
 	cur.failures++
-	cur.notBefore = now.Add(b.wait(cur.failures))
+	cur.notBefore = now.Add(requestBackoff.wait(cur.failures))
 	cur.lastErr = err
-	if elsewhere {
-		cur.broker = nil
-	}
+}
+
+// elsewhereLocked leaves the broker for another replica, at once.
+func (cur *cursor) elsewhereLocked(err error, now time.Time) {
+	cur.replicas.useless(cur.broker.node(), now)
+	cur.failures++
+	cur.lastErr = err
+	cur.broker = nil
+}
+
+// roundOverLocked waits, since no replica was of use, before they are looked up and asked anew.
+func (cur *cursor) roundOverLocked(err error, now time.Time) {
+	cur.replicas.roundOver()
+	cur.t.wanted = true
+	cur.lastErr = err
+	cur.broker = nil
+	cur.notBefore = now.Add(lagPause(cur.replicas.rounds))
 }
 
 // wantsFetchLocked reports whether the range should be asked for more.

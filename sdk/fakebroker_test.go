@@ -40,8 +40,9 @@ type fakeCluster struct {
 	produce int
 
 	maxRecord, maxBatch int64
-	mute                wire.Kind                   // requests of this kind get no answer
-	frozen              map[base.NodeID]bool        // these are stopped as by SIGSTOP: no answer, no handshake
+	mute                wire.Kind            // requests of this kind get no answer
+	frozen              map[base.NodeID]bool // these are stopped as by SIGSTOP: no answer, no handshake
+	racks               map[base.NodeID]string
 	asked               map[wire.Kind][]base.NodeID // who was asked, kind by kind, in order
 
 	// spoil may answer a fetch of one range with an error in the broker's place.
@@ -82,6 +83,8 @@ type fakeRange struct {
 	earliest  int64
 	producers map[int64]*fakeProducerState
 	epoch     base.Epoch
+	sealed    []wire.SegmentRoute   // before the active one
+	known     map[base.NodeID]int64 // the commit that a follower can prove, where that is less than the leader's
 }
 
 type fakeProducerState struct {
@@ -188,10 +191,25 @@ func (c *fakeCluster) move(t *fakeTopic, id base.RangeID, to base.NodeID) {
 	r.leader = to
 	r.epoch++
 	active := *r.route.Active
+	if active.End = r.end; active.End > active.Base {
+		r.sealed = append(r.sealed, active)
+		active.Base = r.end
+	}
+	active.End = 0
 	active.Replicas, active.Epoch, active.ID = []base.NodeID{to}, r.epoch, c.nextSeg
 	c.nextSeg++
 	r.route.Active = &active
 	t.version++
+}
+
+// roll seals the active segment of a range and opens the next one on other nodes, of which the first leads.
+func (c *fakeCluster) roll(t *fakeTopic, id base.RangeID, nodes ...base.NodeID) {
+	c.move(t, id, nodes[0])
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := t.find(id)
+	r.route.Active.Base, r.route.Active.Replicas = r.end, nodes
+	c.changed.Broadcast()
 }
 
 // split seals a range and opens its two halves.
@@ -212,6 +230,19 @@ func (c *fakeCluster) split(t *fakeTopic, id base.RangeID) {
 	parent.route.State, parent.route.End, parent.route.Active = base.StateSealed, parent.end, nil
 	t.version++
 	c.changed.Broadcast()
+}
+
+// at is the segment with one offset: the last one for all beyond it.
+func (r *fakeRange) at(offset int64) wire.SegmentRoute {
+	for _, s := range r.sealed {
+		if offset < s.End {
+			return s
+		}
+	}
+	if r.route.Active != nil {
+		return *r.route.Active
+	}
+	return wire.SegmentRoute{ID: 1, Replicas: []base.NodeID{r.leader}, End: r.end}
 }
 
 func (t *fakeTopic) find(id base.RangeID) *fakeRange {
@@ -316,13 +347,13 @@ func (b *fakeBroker) meta(r *mux.Request) (any, error) {
 			return nil, base.Errorf(base.CodeOffsetOutOfRange, "locate", "the range begins at %d", rg.earliest)
 		}
 		c.located++
-		return wire.LocateResponse{Segment: wire.SegmentRoute{Replicas: []base.NodeID{rg.leader}, State: base.StateActive}, Nodes: c.addresses()}, nil
+		return wire.LocateResponse{Segment: rg.at(req.Offset), Nodes: c.addresses()}, nil
 	case wire.KindListOffsets:
 		var req wire.ListOffsetsRequest
 		if err := r.Decode(&req); err != nil {
 			return nil, err
 		}
-		return c.listOffsets(req), nil
+		return c.listOffsets(b, req), nil
 	case wire.KindOpenProducer:
 		var req wire.OpenProducerRequest
 		if err := r.Decode(&req); err != nil {
@@ -348,7 +379,9 @@ func (b *fakeBroker) meta(r *mux.Request) (any, error) {
 func (c *fakeCluster) route(t *fakeTopic) wire.TopicRoute {
 	tr := wire.TopicRoute{ID: t.id, Name: t.name, Version: t.version, Config: t.config, Nodes: c.addresses()}
 	for _, r := range t.ranges {
-		tr.Ranges = append(tr.Ranges, r.route)
+		rr := r.route
+		rr.Earliest = r.earliest
+		tr.Ranges = append(tr.Ranges, rr)
 	}
 	return tr
 }
@@ -356,7 +389,7 @@ func (c *fakeCluster) route(t *fakeTopic) wire.TopicRoute {
 func (c *fakeCluster) addresses() []wire.NodeAddress {
 	var all []wire.NodeAddress
 	for _, b := range c.brokers {
-		all = append(all, wire.NodeAddress{ID: b.node, Address: b.addr})
+		all = append(all, wire.NodeAddress{ID: b.node, Address: b.addr, Rack: c.racks[b.node]})
 	}
 	return all
 }
@@ -370,13 +403,19 @@ func (c *fakeCluster) byRef(ref base.RangeRef) (*fakeTopic, *fakeRange) {
 	return nil, nil
 }
 
-func (c *fakeCluster) listOffsets(req wire.ListOffsetsRequest) wire.ListOffsetsResponse {
+func (c *fakeCluster) listOffsets(b *fakeBroker, req wire.ListOffsetsRequest) wire.ListOffsetsResponse {
 	var resp wire.ListOffsetsResponse
 	for _, q := range req.Queries {
 		a := wire.OffsetAnswer{Ref: q.Ref}
 		_, rg := c.byRef(q.Ref)
 		if rg == nil {
 			m := wire.ErrorFrom(base.CodeRangeNotFound)
+			a.Error = &m
+			resp.Offsets = append(resp.Offsets, a)
+			continue
+		}
+		if rg.leader != b.node && rg.route.State == base.StateActive && q.At == wire.OffsetLatest {
+			m := wire.ErrorFrom(base.CodeNotLeader)
 			a.Error = &m
 			resp.Offsets = append(resp.Offsets, a)
 			continue
@@ -542,16 +581,29 @@ func (c *fakeCluster) read(b *fakeBroker, req wire.FetchRequest) (resp wire.Fetc
 			res.Code, tell = c.spoil(b, q), true
 		case c.goesOn != nil && c.goesOn(b, q):
 			res.State, res.End, tell = wire.FetchNext, q.Offset, true
-		case rg.leader != b.node:
+		case !slices.Contains(rg.at(q.Offset).Replicas, b.node):
 			res.Code, tell = base.CodeNotReplica, true
+			if len(rg.sealed) > 0 && q.Offset > 0 && slices.Contains(rg.at(q.Offset-1).Replicas, b.node) {
+				res.Code, res.State, res.End = base.CodeOK, wire.FetchNext, q.Offset
+			}
 		case q.Offset < rg.earliest || q.Offset > rg.end:
 			res.Code, tell = base.CodeOffsetOutOfRange, true
 			res.Earliest, res.Commit = rg.earliest, rg.end
 		default:
-			res.Earliest, res.Commit = rg.earliest, rg.end
+			seg := rg.at(q.Offset)
+			res.Segment, res.Earliest, res.Commit = seg.ID, rg.earliest, rg.end
+			if seg.End > 0 {
+				res.Commit = seg.End
+			}
+			if known, lags := rg.known[b.node]; lags && rg.leader != b.node {
+				res.Commit = min(res.Commit, known)
+			}
 			before := len(payload)
+			if q.Offset > res.Commit || q.Offset == res.Commit && q.SeenCommit > res.Commit {
+				res.Code, tell = base.CodeBehind, true
+			}
 			for i, h := range rg.heads {
-				if h.End() <= q.Offset {
+				if h.End() <= q.Offset || h.End() > res.Commit {
 					continue
 				}
 				if n := len(payload) - before; n > 0 && (n+len(rg.batches[i]) > int(q.MaxBytes) || len(payload)+len(rg.batches[i]) > int(req.MaxBytes)) {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // fakeNet connects by address without a kernel, so that synctest sees every wait.
@@ -14,6 +15,7 @@ type fakeNet struct {
 	conns     map[string][]net.Conn
 	dials     int
 	frozen    map[string]bool
+	rtt       map[string]time.Duration
 }
 
 func (n *fakeNet) listen(addr string) *fakeListener {
@@ -47,7 +49,7 @@ func (n *fakeNet) dial(ctx context.Context, addr string) (net.Conn, error) {
 			n.conns = make(map[string][]net.Conn)
 		}
 		n.conns[addr] = append(n.conns[addr], client)
-		return client, nil
+		return &slowConn{Conn: client, by: n.rtt[addr]}, nil
 	case <-l.closed:
 		return nil, refused
 	case <-ctx.Done():
@@ -110,4 +112,24 @@ func (n *fakeNet) freeze(addr string, frozen bool) {
 		n.frozen = make(map[string]bool)
 	}
 	n.frozen[addr] = frozen
+}
+
+// delay makes what is sent to an address from now on arrive so much later.
+func (n *fakeNet) delay(rtt map[string]time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.rtt = rtt
+}
+
+// slowConn is a long way off.
+type slowConn struct {
+	net.Conn
+	by time.Duration
+}
+
+func (c *slowConn) Write(b []byte) (int, error) {
+	if c.by > 0 {
+		time.Sleep(c.by)
+	}
+	return c.Conn.Write(b)
 }

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -21,8 +22,12 @@ type fetch struct {
 	req     wire.FetchRequest
 }
 
-// lagBackoff paces the questions to replicas that cannot prove the commit yet.
-var lagBackoff = backoff{base: 100 * time.Millisecond, cap: time.Second}
+// lagPause is how long a reader waits after n rounds in which no replica could serve it: 100 ms, doubling to 1 s, of which
+// half is up to chance.
+func lagPause(n int) time.Duration {
+	d := min(100*time.Millisecond<<min(max(n-1, 0), 4), time.Second)
+	return d/2 + rand.N(d/2+1)
+}
 
 // newFetch asks for the given ranges, within what may still be fetched ahead.
 func (k *Consumer) newFetchLocked(b *broker, conn *mux.Conn, cursors []*cursor, now time.Time) *fetch {
@@ -99,39 +104,57 @@ func (k *Consumer) doneLocked(f *fetch) {
 func (cur *cursor) failedLocked(err error, now time.Time) {
 	switch code := base.CodeOf(err); {
 	case code == base.CodeCorruptData && cur.allDamagedLocked():
-		cur.failLocked(base.Errorf(base.CodeCorruptData, "read "+cur.position().String(), "the copies that could be reached are damaged here").
+		cur.failLocked(base.Errorf(base.CodeCorruptData, "read "+cur.position().String(), "the copies that could be reached are damaged here: %w", err).
 			WithHint("seek beyond what is damaged, or restore a copy: the brokers' logs name the file"))
 	case code == base.CodeBehind || code == base.CodeCorruptData:
-		// This replica lags, or its copy is damaged. The next look-up may name another one.
-		cur.retryLocked(lagBackoff, err, true, now)
+		// This replica lags, or its copy is damaged. Another one may do better.
+		cur.elsewhereLocked(err, now)
 	case code == base.CodeTopicNotFound || code == base.CodeRangeNotFound || code == base.CodeRangeMoved:
 		cur.t.wanted = true // if the topic is gone, that will be said by the route
-		cur.retryLocked(requestBackoff, err, true, now)
+		cur.roundOverLocked(err, now)
 		cur.trimmedLocked(code)
 	case remedyFor(err) == waitHere:
-		cur.retryLocked(requestBackoff, err, false, now)
-	case code == base.CodeUnreachable && cur.broker != nil:
-		// The connection is gone, not the replica: dial it again before asking who else there is.
-		cur.retryLocked(requestBackoff, err, false, now)
+		cur.retryLocked(err, now)
+	case code == base.CodeUnreachable && cur.broker != nil && cur.failures == 0:
+		// The connection is gone, which need not mean the broker: it is found out by dialling it again.
+		cur.retryLocked(err, now)
+		cur.notBefore, cur.broker = now, nil
+	case remedyFor(err) == goElsewhere && cur.broker != nil:
+		cur.elsewhereLocked(err, now)
 	case remedyFor(err) == goElsewhere:
-		if code == base.CodeNotLeader || code == base.CodeUnreachable {
-			cur.t.wanted = true
-		}
-		cur.retryLocked(requestBackoff, err, true, now)
+		cur.roundOverLocked(err, now)
 	default:
 		cur.failLocked(about("read "+cur.position().String(), err))
 	}
 }
 
-// damagedTries is how many times a damaged copy is met before the reader is told: it takes that many to have asked the
+// damagedTries is how many times damage is met at one offset before the reader is told: it takes that many to have asked the
 // other replicas, of which some may be whole.
 const damagedTries = 4
 
 // allDamagedLocked counts one more answer that the copy is damaged, and reports whether to give up. Records that were
 // fetched before are returned first.
 func (cur *cursor) allDamagedLocked() bool {
+	if cur.damagedAt != cur.next {
+		cur.damaged, cur.damagedAt = 0, cur.next
+	}
 	cur.damaged++
 	return cur.damaged >= damagedTries && !cur.aheadLocked()
+}
+
+// spoiledLocked drops what was fetched and not returned yet, of which some is damaged: another replica's copy may be whole.
+func (cur *cursor) spoiledLocked(from base.NodeID, err error, now time.Time) {
+	cur.gen++
+	cur.fetching = false
+	cur.k.dropChunksLocked(cur)
+	cur.next = cur.pos
+	cur.replicas.useless(from, now)
+	if cur.broker.node() == from {
+		cur.broker = nil
+	}
+	cur.k.c.cfg.logger.Warn("fetched data is damaged", "position", cur.position().String(), "node", from, "error", err)
+	cur.failedLocked(cur.corrupt(err), now)
+	cur.k.nudge()
 }
 
 // aheadLocked reports whether records have been fetched that Poll has not returned.
@@ -160,7 +183,10 @@ func (cur *cursor) applyLocked(r *wire.FetchRangeResult, data []byte, now time.T
 	case len(data) == 0 && r.State == wire.FetchNext:
 		// The range goes on in another segment, which this broker does not hold.
 		cur.commit = max(cur.commit, r.Commit)
-		cur.retryLocked(requestBackoff, &base.Error{Code: base.CodeNotReplica, Op: "fetch", Node: cur.broker.node()}, true, now)
+		cur.notBefore = now.Add(requestBackoff.wait(cur.failures)) // the first time at once
+		cur.failures++
+		cur.replicas.goesOn()
+		cur.broker = nil
 		return
 	case len(data) == 0 && r.State == wire.FetchActive && r.Commit < cur.commit:
 		// "Nothing more", says a replica that knows less than another has proved. Believing it would move the end
@@ -170,14 +196,15 @@ func (cur *cursor) applyLocked(r *wire.FetchRangeResult, data []byte, now time.T
 	}
 	next, err := checkChain(data, cur.next)
 	if err != nil {
-		cur.failLocked(cur.corrupt(err))
+		cur.failedLocked(cur.corrupt(err), now)
 		return
 	}
-	cur.failures, cur.damaged, cur.lastErr = 0, 0, nil
+	cur.failures, cur.lastErr = 0, nil
 	cur.commit = max(cur.commit, r.Commit)
+	cur.replicas.served(cur.broker.node(), r.Segment)
 	if len(data) > 0 {
 		cur.next = next
-		cur.chunks = append(cur.chunks, chunk{data})
+		cur.chunks = append(cur.chunks, chunk{data: data, from: cur.broker.node()})
 		cur.k.queued += int64(len(data))
 		cur.enqueueLocked()
 	}
@@ -198,7 +225,7 @@ func (cur *cursor) corrupt(err error) error {
 // first: they are no less true for what has been trimmed since.
 func (cur *cursor) outOfRangeLocked(r *wire.FetchRangeResult, now time.Time) {
 	if cur.aheadLocked() {
-		cur.retryLocked(requestBackoff, &base.Error{Code: base.CodeOffsetOutOfRange, Op: "fetch"}, false, now)
+		cur.retryLocked(&base.Error{Code: base.CodeOffsetOutOfRange, Op: "fetch"}, now)
 		return
 	}
 	end := max(r.Commit, r.End)

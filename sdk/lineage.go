@@ -32,32 +32,44 @@ func (t *consumerTopic) begin(ctx context.Context) error {
 		return err
 	}
 	ids := t.selected(r)
-	found, err := t.k.c.listOffsets(ctx, r, ids, t.k.cfg.start)
-	if err != nil {
+	found := make(map[base.RangeID]bounds, len(ids))
+	if err := t.k.c.listOffsets(ctx, r, ids, t.k.cfg.start, func(id base.RangeID, b bounds) { found[id] = b }); err != nil {
 		return err
-	}
-	ends := found
-	if t.k.cfg.stop == stopAtEnd {
-		// The commit that comes with another position is what the broker can prove, which just after its restart may be
-		// less than it has acked. Asked for the latest position, it finds out first.
-		if ends, err = t.k.c.listOffsets(ctx, r, ids, startSpec{kind: startLatest}); err != nil {
-			return err
-		}
 	}
 	t.k.mu.Lock()
 	defer t.k.mu.Unlock()
 	t.route = r
 	for _, id := range ids {
-		b, ok := found[id]
-		end, ok2 := ends[id]
-		if !ok || !ok2 {
-			continue // trimmed away since the route was made
+		if b, ok := found[id]; ok { // else it was trimmed away since the route was made
+			t.firstCursorLocked(id, b)
 		}
-		t.firstCursorLocked(id, b, end.Offset)
 	}
 	t.started = true
 	t.releaseLocked()
 	return nil
+}
+
+// findEnds looks up where the ranges end now, which is where a consumer with StopAtEnd stops. Only the leaders know it:
+// reading does not wait for that, since what has been read by the time a leader answers lies below its answer.
+func (t *consumerTopic) findEnds(ctx context.Context) error {
+	t.k.mu.Lock()
+	r := t.route
+	var open []base.RangeID
+	for _, cur := range t.k.cursors {
+		if cur.t == t && cur.stopAt < 0 && cur.end < 0 && cur.state != cursorFinished {
+			open = append(open, cur.ref.Range)
+		}
+	}
+	t.k.mu.Unlock()
+	return t.k.c.listOffsets(ctx, r, open, startSpec{kind: startLatest}, func(id base.RangeID, b bounds) {
+		t.k.mu.Lock()
+		defer t.k.mu.Unlock()
+		if cur := t.k.find(t.name, id); cur != nil {
+			cur.stopAt = b.Offset
+			cur.checkEndLocked()
+			t.k.nudge()
+		}
+	})
 }
 
 // selected are the ranges to read.
@@ -72,16 +84,19 @@ func (t *consumerTopic) selected(r *route) []base.RangeID {
 	return ids
 }
 
-// firstCursorLocked makes the cursor of a range that was there at the start, and ended at end then.
-func (t *consumerTopic) firstCursorLocked(id base.RangeID, b bounds, end int64) {
+// firstCursorLocked makes the cursor of a range that was there at the start.
+func (t *consumerTopic) firstCursorLocked(id base.RangeID, b bounds) {
 	cur := t.newCursorLocked(id)
 	cfg := &t.k.cfg
 	cur.commit = b.Commit
 	if b.Sealed {
 		cur.end = b.Commit
 	}
-	if cfg.stop == stopAtEnd {
-		cur.stopAt = end
+	if cfg.stop == stopAtEnd && (b.Sealed || cfg.start.kind == startLatest) {
+		cur.stopAt = b.Commit
+		if cfg.start.kind == startLatest {
+			cur.stopAt = b.Offset
+		}
 	}
 	cur.pos, cur.next = b.Offset, b.Offset
 	switch offset, named := cfg.start.position(t.name, id); {
@@ -109,7 +124,7 @@ func (t *consumerTopic) descendantNamed(id base.RangeID) bool {
 }
 
 func (t *consumerTopic) newCursorLocked(id base.RangeID) *cursor {
-	cur := &cursor{k: t.k, t: t, ref: base.RangeRef{Topic: t.route.ID, Range: id}, end: -1, stopAt: -1}
+	cur := &cursor{k: t.k, t: t, ref: base.RangeRef{Topic: t.route.ID, Range: id}, end: -1, stopAt: -1, damagedAt: -1}
 	t.k.cursors = append(t.k.cursors, cur)
 	return cur
 }

@@ -11,6 +11,10 @@ import (
 	"github.com/eastguard/eastguard/internal/record"
 )
 
+// maxDecodedBytes bounds what one batch may decompress to: the largest record a broker can be told to take, with
+// room for its batch.
+const maxDecodedBytes = 80 << 20
+
 // errAtEnd is what Poll returns when StopAtEnd is reached.
 var errAtEnd = io.EOF
 
@@ -19,10 +23,11 @@ var errAtEnd = io.EOF
 type polling struct {
 	cur    *cursor // nil when there is none
 	gen    uint64
-	data   []byte // batches not begun
-	rest   []byte // batches not read to their end: data, and the one that reader is in
-	size   int64  // of the chunk, given back to the prefetch budget when it is done
-	batch  bool   // reader is inside a batch
+	data   []byte      // batches not begun
+	rest   []byte      // batches not read to their end: data, and the one that reader is in
+	from   base.NodeID // who sent it
+	size   int64       // of the chunk, given back to the prefetch budget when it is done
+	batch  bool        // reader is inside a batch
 	head   header.Header
 	want   int64 // offset of the next record
 	reader *record.Reader
@@ -138,7 +143,7 @@ func (k *Consumer) takeChunk() (bool, error) {
 			k.poll.reader = record.NewReader(maxDecodedBytes)
 		}
 		k.poll.cur, k.poll.gen, k.poll.data, k.poll.size = cur, cur.gen, ch.data, int64(len(ch.data))
-		k.poll.rest, k.poll.batch, k.poll.want = ch.data, false, cur.pos
+		k.poll.rest, k.poll.batch, k.poll.want, k.poll.from = ch.data, false, cur.pos, ch.from
 		return true, nil
 	}
 	return false, k.restLocked()
@@ -223,7 +228,7 @@ func (k *Consumer) decode() ([]Message, error) {
 	k.lent = cur
 	if err != nil {
 		k.releaseLocked(p)
-		cur.failLocked(cur.corrupt(err))
+		cur.spoiledLocked(p.from, err, time.Now())
 		return d.messages, k.lastOrNone(d.messages)
 	}
 	if !more {
@@ -261,7 +266,7 @@ func (k *Consumer) beginDecoding(p *polling) (decoding, bool) {
 // putBackLocked makes what is left of the chunk the first one of its range again, where cur.pos says how much of it has
 // been returned.
 func (k *Consumer) putBackLocked(p *polling) {
-	p.cur.chunks = slices.Insert(p.cur.chunks, 0, chunk{p.rest})
+	p.cur.chunks = slices.Insert(p.cur.chunks, 0, chunk{data: p.rest, from: p.from})
 	k.queued += int64(len(p.rest))
 	k.releaseLocked(p)
 }

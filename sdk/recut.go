@@ -150,8 +150,8 @@ func (b *buffer) resolve(ctx context.Context, r *route) {
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	var state wire.ProducerStateResponse
-	err := b.p.c.askRange(ctx, r, b.ref, lastOffset(r, b.ref.Range), wire.KindProducerState,
-		wire.ProducerStateRequest{Ref: b.ref, ProducerID: b.identity.id}, &state)
+	err := b.p.c.askLast(ctx, r, b.ref, wire.KindProducerState,
+		wire.ProducerStateRequest{Ref: b.ref, ProducerID: b.identity.id}, &state, func() error { return nil })
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, bt := range lostOnes {
@@ -168,14 +168,6 @@ func (b *buffer) resolve(ctx context.Context, r *route) {
 		}
 	}
 	b.finishLocked()
-}
-
-// lastOffset is a record's of the last segment of a sealed range.
-func lastOffset(r *route, id base.RangeID) int64 {
-	if rr := r.byRange[id]; rr != nil {
-		return max(rr.End-1, 0)
-	}
-	return 0
 }
 
 // lostOnes are the batches whose fate is not known, and the time by which it must be.

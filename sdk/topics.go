@@ -57,6 +57,15 @@ func (r *route) leader(id base.RangeID) (base.NodeID, string) {
 	return n, r.address[n]
 }
 
+// rangeBounds is what the metadata knows of a range's offsets: where it begins and, once it is sealed, where it ends.
+func rangeBounds(rr *wire.RangeRoute) bounds {
+	b := bounds{Offset: rr.Earliest, Earliest: rr.Earliest}
+	if rr.State == base.StateSealed {
+		b.Sealed, b.Commit = true, max(rr.End, rr.Earliest)
+	}
+	return b
+}
+
 // topics caches the routes of the topics in use. Errors of the data path correct it: nothing expires by time.
 type topics struct {
 	c  *Client
