@@ -98,6 +98,18 @@ func (f *File) Extent() Extent { return f.view.Load().Extent }
 // IndexEntries counts the entries of the sparse index.
 func (f *File) IndexEntries() int { return f.view.Load().x.chunks.len() }
 
+// PosOf returns where the batch that begins at off lies; off is in the file.
+func (f *File) PosOf(off int64) (int64, error) {
+	if off == f.spec.Base {
+		return 0, nil
+	}
+	b, err := f.locate(f.view.Load(), off)
+	if err == nil && b.base != off {
+		err = base.Errorf(base.CodeInvalidArgument, "find batch", "%s has no batch that begins at %d", f.path, off)
+	}
+	return b.pos, err
+}
+
 // Handle is the open file, for sendfile.
 func (f *File) Handle() vfs.File { return f.file }
 

@@ -311,3 +311,26 @@ func TestForceSealAcceptsALoss(t *testing.T) {
 	n.restart()
 	sameBytes(t, bytesOf(all[:4]), n.mustRead(refOf(1), 10, 1<<20))
 }
+
+// What was written above the end counts for nothing, before the flusher has cut it off as after.
+func TestAVoidTailInTheFileIsNotCounted(t *testing.T) {
+	mem := vfs.NewMem()
+	n := start(t, mem, small())
+	n.openSegment(specOf(1, 3, 10))
+	all := n.fill(1, 20, 500)
+	void := makeBatch(5, 3, endOf(all), 3, 900, header.NoProducer, 0)
+	require.NoError(t, n.appendWait(1, void))
+	require.NoError(t, n.checkpoint())
+	n.seal(1, endOf(all))
+	disk := mem.Snapshot()
+	for range 3 {
+		n = start(t, disk, small())
+		info, _ := n.Info(1)
+		require.EqualValues(t, len(bytesOf(all)), info.Bytes)
+		disk = disk.Snapshot() // killed
+	}
+	n.restart()
+	info, _ := n.Info(1)
+	require.EqualValues(t, len(bytesOf(all)), info.Bytes)
+	sameBytes(t, bytesOf(all), n.mustRead(refOf(1), 10, 1<<20))
+}

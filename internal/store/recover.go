@@ -227,5 +227,23 @@ func (r *recovery) settle() {
 			r.enqueue(g)
 		}
 		g.rng.mu.Unlock()
+		if end >= 0 && g.flushed.Load().End > end {
+			r.clipBytes(g, end)
+		}
+	}
+}
+
+// clipBytes leaves out of a sealed segment's size what its file holds above the end and the flusher has yet to cut off. If
+// the file cannot tell, the figure is put right then.
+func (r *recovery) clipBytes(g *segmentLog, end int64) {
+	h, err := r.files.acquire(g, false)
+	if err != nil {
+		return
+	}
+	defer r.files.release(h)
+	if pos, err := h.file.PosOf(end); err == nil {
+		g.rng.mu.Lock()
+		g.bytes = pos
+		g.rng.mu.Unlock()
 	}
 }
