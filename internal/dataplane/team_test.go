@@ -99,7 +99,7 @@ func (m *member) start(fsync time.Duration) {
 		Node: m.node, Disk: m.disk, Boot: id.Boot, Log: m.store, Links: teamLinks{m.net, m.node},
 		RequestRoll: func(ctx context.Context, r RollRequest) (meta.Assignment, error) { return m.coord.roll(ctx, m.node, r) },
 		LoadState:   m.loadState, FetchTail: m.fetchTail,
-		OnFatal:     func(err error) { m.fatal = err },
+		OnFatal: func(err error) { m.fatal = err },
 	})
 	require.NoError(t, p.Start(context.Background()))
 	m.plane.Store(p)
