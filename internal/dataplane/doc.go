@@ -1,29 +1,46 @@
-// Package dataplane leads segments: it joins one pure replica.Leader and one rangestate.State for each range that
-// this node leads to the node's log in package store.
+// Package dataplane holds this node's share of the segments that are written to: it leads some and follows others. It
+// joins the pure cores replica.Leader, replica.Follower and rangestate.State to the node's log in package store and to the
+// data lanes between nodes in package peer.
 //
-// The nouns. A [Plane] has an actor for each range it knows of; the actor has at most one lead, the leader of the
-// range's active segment, and a queue of appends that wait. An actor has no goroutine: its mailbox is drained by
-// whoever finds it idle (mailbox.go), so an uncontended append runs from the socket to the log on one stack, and
-// offsets and log order agree because both are given in the same turn.
+// The nouns. A [Plane] has an actor for each range it knows of. The actor has at most one lead, the leader of the range's
+// active segment, or one following, its follower here, and a queue of appends that wait. An actor has no goroutine: its
+// mailbox is drained by whoever finds it idle (mailbox.go), so an uncontended append runs from the socket to the log on
+// one stack, and offsets and log order agree because both are given in the same turn.
 //
 // One append travels so: [Plane.Append] checks the batch on the caller's goroutine and posts it; the actor asks the
-// range's state whether it is new, patches offset and epoch into its header, hands it to the log and tells the
-// leader; the log calls back after the fsync, on its own goroutine, which takes the actor's next turn: the leader
-// moves the commit, the store publishes it to readers, and the ack goes out.
+// range's state whether it is new, patches offset and epoch into its header, hands it to the log and tells the leader
+// core; what that wants sent goes to the followers in the same turn (replicate.go), so that all disks are at it together.
+// On a follower's node the connection's reader posts it to the range's actor there, which hands it to its own log and
+// acks what that has made durable (follow.go). The leader's log calls back after its fsync, on its own goroutine, and acks
+// arrive on the connections' readers; each takes a turn, moves the commit to the least of them all, and then the store
+// publishes it to readers, the ack goes out, and the followers hear of it with the next append or right away.
 //
-// One roll travels so: an append that would take the segment past its limit finds no room and begins to wait; the
-// leader drains and freezes; a goroutine of a bounded pool asks the coordinator; the answer is the successor's
-// assignment, which ends the old segment at its base, is made durable, and lets the waiting appends in, the tail of
-// the old segment first. The same assignment also comes by [Plane.Tell], earlier or later; it is idempotent.
+// One roll travels so: an append that would take the segment past its limit finds no room and begins to wait; the leader
+// drains and freezes; a goroutine of a bounded pool asks the coordinator; the answer is the successor's assignment, which
+// ends the old segment at its base, is made durable, and lets the waiting appends in, the tail of the old segment first,
+// with the offsets it had. The same assignment also comes by [Plane.Tell], earlier or later; it is idempotent.
+//
+// One failure travels so: a connection that broke is back within 50 ms, and the follower is told of the segment again and
+// sent what it had not acked; or its process is gone, or is another one, or says that it will never ack again, and it is
+// lost; or it stands still, and is late (late.go). A segment with a lost follower freezes once there is something that the
+// follower would have to ack, one with a late follower when that is allowed, and the roll names who is to be replaced.
+// Nothing that was in flight is answered before the committed end is known: what lies below it was appended, what lies
+// above goes on in the successor if that is led here, and from its producer otherwise.
 //
 // What is not obvious:
 //
-//   - A leader leads a segment for one process start. An assignment of a segment that the store knows from an earlier
-//     boot is confirmed as fenced, and the coordinator seals it; appends wait for its successor.
+//   - A leader leads a segment for one process start, the one that was placed (meta.Assignment.Boots). An assignment of
+//     a segment that the store knows from an earlier boot, or that names another boot, is confirmed as fenced, and the
+//     coordinator seals it; appends wait for its successor.
 //   - Retiring an idle leader is not that: the process is the same, everything it appended is committed, and the next
-//     append resumes it.
-//   - done callbacks run in the actor's turn, often on the log's goroutine. They must not block. They may call Append:
-//     their event is queued behind the turn.
-//   - A batch that waits is counted in bytes over the whole node; one that is refused never had an offset.
+//     append resumes it. What became of its followers meanwhile is found out then.
+//   - A message that was queued may be lost with its connection, and one may come by an old connection after the new one
+//     is up. Durable ends are facts and count whoever brings them; what a follower misses is about one connection.
+//   - The links' events are only marks: what counts is how a link is when the actor looks (Links.DataLink).
+//   - done callbacks run in the actor's turn, often on the log's goroutine or a connection's reader. They must not block.
+//     They may call Append: their event is queued behind the turn.
+//   - A batch that waits is counted in bytes over the whole node; one that is refused never had an offset. One in flight
+//     is counted for its segment and for the node (credit.go): its bytes are the log's, the readers' and every
+//     connection's, and are not copied on the way.
 //   - Nobody posts while holding a lock: the poster may have to run the actor.
 package dataplane
