@@ -26,7 +26,7 @@ func (s *Server) startPlane(ctx context.Context) error {
 			return planner.Replaceable(asg.Config, late, s.view())
 		},
 		SegmentIdle: s.cfg.SegmentIdle(),
-		Logger:      s.deps.Logger, Metrics: s.registry, OnFatal: s.fail, OnRoll: s.onRoll,
+		Logger:      s.deps.Logger, Metrics: s.registry, OnFatal: s.fail, OnRoll: s.onRoll, OnCopy: s.onCopy,
 	})
 	// Before the store, which calls the plane back; after the coordinators, which give it orders.
 	s.undo.Push("data plane", s.plane.Close)

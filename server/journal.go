@@ -220,8 +220,24 @@ func (s *Server) leadSince(shard base.ShardID, leader base.NodeID) int64 {
 func (s *Server) onRoll(r dataplane.Rolled) {
 	s.note(telemetry.Event{
 		Type: "SEGMENT_OPENED", Subject: r.Topic + "/" + r.Ref.Range.String(), Cause: r.Cause, GapMs: r.Gap.Milliseconds(),
-		Detail: map[string]string{"segment": r.Opened.String(), "previous": r.Sealed.String(), "base": strconv.FormatInt(r.End, 10)},
+		Detail: map[string]string{
+			"role": "leader", "segment": r.Opened.String(), "previous": r.Sealed.String(), "base": strconv.FormatInt(r.End, 10),
+		},
 	})
+}
+
+// onCopy hears that the copy here of a sealed segment lacks a part of it, and so counts as none, or no longer does.
+func (s *Server) onCopy(c dataplane.CopyChange) {
+	e := telemetry.Event{
+		Type: "REPLICA_SHORT", Subject: c.Topic + "/" + c.Ref.Range.String(),
+		Detail: map[string]string{
+			"segment": c.Segment.String(), "has": strconv.FormatInt(c.Has, 10), "end": strconv.FormatInt(c.End, 10),
+		},
+	}
+	if c.Mended {
+		e.Type = "REPLICA_MENDED"
+	}
+	s.note(e)
 }
 
 var storeEvents = map[store.EventKind]string{
