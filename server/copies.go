@@ -7,7 +7,6 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
-	"github.com/eastguard/eastguard/internal/planner"
 	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
 )
@@ -16,7 +15,7 @@ import (
 // word of the nodes that hold them (see extents.go): those that are whole.
 
 // copiesOf is how many copies each segment of a topic is to have.
-func copiesOf(t *meta.Topic) int { return planner.Copies(t.Config.ReplicationFactor) }
+func copiesOf(t *meta.Topic) int { return t.Config.ReplicationFactor }
 
 // living are the places where a copy counts: the disks of the nodes that are alive, each with the start of its node.
 type living map[base.Replica]uint64

@@ -12,16 +12,6 @@ import (
 // Source is where random choices come from; *rand.Rand of math/rand/v2 is one.
 type Source interface{ IntN(n int) int }
 
-// copies is how many replicas a segment is given, whatever its topic's factor: this version does not replicate records
-// yet, and a second replica that nobody sends anything would hold up every seal for nothing. The factor is kept in the
-// topic's settings and counts from the first roll under a version that does. Only tests change it: of what such a
-// version will ask.
-var copies = 1
-
-// Copies is how many replicas this version makes of a segment of a topic with the given factor: what a segment has
-// when nothing is wrong with it.
-func Copies(factor int) int { return min(factor, copies) }
-
 // Want is what a segment's replica set must be.
 type Want struct {
 	Config base.TopicConfig
@@ -63,15 +53,14 @@ func NewPlacer(view topology.View, nowMs int64, rand Source) *Placer {
 // it is at least Least; fewer than that is CodeNotEnoughNodes.
 func (p *Placer) Place(w Want) (Placement, error) {
 	c := p.choose(w)
-	size, least := Copies(w.Config.ReplicationFactor), Copies(w.Least)
 	if n := c.count(); n < w.Least {
 		return Placement{Explain: c.explain}, base.Errorf(base.CodeNotEnoughNodes, "place segment", "%d of %d nodes can take a segment, %d are needed%s", n, len(p.view.Nodes), w.Least, c.reasons())
 	}
 	if !c.lead(w) {
 		return Placement{Explain: c.explain}, base.Errorf(base.CodeNotEnoughNodes, "place segment", "none of the %d replicas that know what the range remembers can lead", len(w.Leads))
 	}
-	for len(c.set) < size {
-		pool := c.next(len(c.set) < least)
+	for len(c.set) < w.Config.ReplicationFactor {
+		pool := c.next(len(c.set) < w.Least)
 		if len(pool) == 0 {
 			break
 		}
@@ -183,7 +172,6 @@ func (c *choice) lead(w Want) bool {
 	may := func(n *topology.Node) bool {
 		return len(w.Leads) == 0 || slices.Contains(w.Leads, base.Replica{Node: n.ID, Disk: n.Disk})
 	}
-	size := Copies(w.Config.ReplicationFactor)
 	if i := slices.IndexFunc(c.ranked[stays], may); i >= 0 {
 		c.keep(c.ranked[stays][i], "stays, and leads")
 	} else if pool := c.best(may); len(pool) > 0 {
@@ -191,7 +179,7 @@ func (c *choice) lead(w Want) bool {
 	} else {
 		return false
 	}
-	for len(c.set) < size && len(c.ranked[stays]) > 0 {
+	for len(c.set) < w.Config.ReplicationFactor && len(c.ranked[stays]) > 0 {
 		c.keep(c.ranked[stays][0], "stays")
 	}
 	return true

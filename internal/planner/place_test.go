@@ -51,7 +51,6 @@ func randomWant(t *rapid.T) Want {
 
 // TestPlaceKeepsItsPromises places for random wishes on random clusters.
 func TestPlaceKeepsItsPromises(t *testing.T) {
-	replicated(t)
 	rapid.Check(t, func(t *rapid.T) {
 		v, w, seed := randomView(t), randomWant(t), rapid.Uint64().Draw(t, "seed")
 		p, err := NewPlacer(v, 1000, seeded(seed)).Place(w)
@@ -116,7 +115,6 @@ func requireKept(t *rapid.T, v topology.View, w Want, p Placement) {
 // TestPlaceSpreadsAsFarAsItCan: with nobody to keep and nothing against anybody, the set covers as many labels as any
 // set of its size could.
 func TestPlaceSpreadsAsFarAsItCan(t *testing.T) {
-	replicated(t)
 	rapid.Check(t, func(t *rapid.T) {
 		var v topology.View
 		labels := map[string]bool{}
@@ -141,7 +139,6 @@ func TestPlaceSpreadsAsFarAsItCan(t *testing.T) {
 
 // TestPlaceSpreadsAroundThoseThatStay: the newcomer avoids the racks of the replicas that are kept.
 func TestPlaceSpreadsAroundThoseThatStay(t *testing.T) {
-	replicated(t)
 	v := view(node("n1", "a", 0), node("n2", "b", 0), node("n3", "a", 0), node("n4", "b", 0), node("n5", "c", 99))
 	for seed := range uint64(20) {
 		p, err := NewPlacer(v, 0, seeded(seed)).Place(Want{
@@ -153,7 +150,6 @@ func TestPlaceSpreadsAroundThoseThatStay(t *testing.T) {
 }
 
 func TestPlaceBalancesLeadersByWhatTheyLeadAndFollowersByWhatTheyHold(t *testing.T) {
-	replicated(t)
 	v := view(node("n1", "", 0), node("n2", "", 0), node("n3", "", 0), node("n4", "", 0), node("n5", "", 0))
 	placer := NewPlacer(v, 0, seeded(7))
 	leads, holds := map[base.NodeID]int{}, map[base.NodeID]int{}
@@ -172,7 +168,6 @@ func TestPlaceBalancesLeadersByWhatTheyLeadAndFollowersByWhatTheyHold(t *testing
 }
 
 func TestReplaceable(t *testing.T) {
-	replicated(t)
 	v := view(node("n1", "", 0), node("n2", "", 0), node("n3", "", 0))
 	three := base.TopicConfig{ReplicationFactor: 3}
 	require.True(t, Replaceable(three, []base.NodeID{"n3"}, v))

@@ -27,29 +27,21 @@ func view(nodes ...topology.Node) topology.View { return topology.View{Version: 
 
 func seeded(n uint64) *rand.Rand { return rand.New(rand.NewPCG(n, n)) }
 
-// replicated makes a test of a version that makes as many replicas as the factor says.
-func replicated(t *testing.T) {
-	was := copies
-	copies = base.MaxReplicationFactor
-	t.Cleanup(func() { copies = was })
-}
-
-func TestThisVersionMakesOneCopy(t *testing.T) {
+func TestPlacesSpreadLeaders(t *testing.T) {
 	v := view(node("n1", "a", 0), node("n2", "b", 0), node("n3", "c", 0))
 	leads := map[base.NodeID]int{}
 	for seed := range uint64(60) {
 		p, err := NewPlacer(v, 0, seeded(seed)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 3}, Least: 3})
 		require.NoError(t, err)
-		require.Len(t, p.Replicas, Copies(3))
+		require.Len(t, p.Replicas, 3)
 		leads[p.Replicas[0].Node]++
 	}
-	require.Len(t, leads, 3, "and spreads them")
+	require.Len(t, leads, 3)
 	_, err := NewPlacer(v, 0, seeded(1)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 4}, Least: 4})
-	require.ErrorIs(t, err, base.CodeNotEnoughNodes, "a topic that could never have its copies is refused all the same")
+	require.ErrorIs(t, err, base.CodeNotEnoughNodes)
 }
 
 func TestPlaceSpreadsOverRacks(t *testing.T) {
-	replicated(t)
 	v := view(node("n1", "a", 0), node("n2", "a", 0), node("n3", "b", 0), node("n4", "c", 90))
 	for seed := range uint64(50) {
 		p, err := NewPlacer(v, 0, seeded(seed)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 3}, Least: 2})
@@ -65,7 +57,6 @@ func TestPlaceSpreadsOverRacks(t *testing.T) {
 }
 
 func TestPlaceFallsBackToAUsedRack(t *testing.T) {
-	replicated(t)
 	p, err := NewPlacer(view(node("n1", "a", 0), node("n2", "a", 0)), 0, seeded(1)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 2}, Least: 2})
 	require.NoError(t, err)
 	require.Len(t, p.Replicas, 2)
@@ -251,7 +242,6 @@ func TestTrims(t *testing.T) {
 }
 
 func TestCreateTopicPlans(t *testing.T) {
-	replicated(t)
 	one := view(node("n1", "", 0))
 	req := TopicRequest{ID: base.TopicID{1}, RequestID: base.RequestID{2}, Name: "orders"}
 
@@ -346,7 +336,7 @@ func TestARecoveryGoesWhereTheStateIs(t *testing.T) {
 	}
 	p := Make(in)
 	require.Len(t, p.Rolls, 1)
-	require.Equal(t, []base.Replica{replica("n2")}, p.Rolls[0].Replicas, "however loaded it is")
+	require.Equal(t, replica("n2"), p.Rolls[0].Replicas[0], "however loaded it is")
 	require.False(t, p.Rolls[0].Opened, "the leader never had the segment: what is before it stays the one to start from")
 
 	in.Recoveries[0].On = []base.Replica{{Node: "n2", Disk: base.DiskID{7}}}

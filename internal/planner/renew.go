@@ -41,7 +41,7 @@ func Renewals(t *meta.Topic, view topology.View, nowMs int64) []Renewal {
 }
 
 func renewal(t *meta.Topic, seg *meta.Segment, view topology.View, nowMs int64) (Renewal, bool) {
-	n := Renewal{Segment: seg.ID, Epoch: seg.Epoch, Leader: seg.Leader(), Want: Copies(t.Config.ReplicationFactor), DueMs: nowMs}
+	n := Renewal{Segment: seg.ID, Epoch: seg.Epoch, Leader: seg.Leader(), Want: t.Config.ReplicationFactor, DueMs: nowMs}
 	parting := ""
 	for i, r := range seg.Replicas {
 		health := healthOf(seg, r, view)
@@ -119,5 +119,5 @@ func Replaceable(config base.TopicConfig, without []base.NodeID, view topology.V
 			fit++
 		}
 	}
-	return fit >= Copies(config.MinReplicasOrDefault())
+	return fit >= config.MinReplicasOrDefault()
 }

@@ -29,7 +29,6 @@ import (
 //	force NAME [range=N] [reason=R] n1=END[,…] …         a forced seal, by these answers
 //	show
 func TestScripts(t *testing.T) {
-	replicated(t)
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		if !strings.HasSuffix(path, ".txt") {
 			return // a property's counter-example

@@ -18,7 +18,7 @@ const lostPatience = time.Second
 // names itself, or is the one that leaves, the best of the others leads. The other rolls are planned, and spread the load
 // anew.
 func (in *Input) successor(placer *Placer, t *meta.Topic, seg *meta.Segment, req *RollRequest) Want {
-	w := Want{Config: t.Config, Least: Copies(t.Config.MinReplicasOrDefault()), Late: slices.Clone(req.Late)}
+	w := Want{Config: t.Config, Least: t.Config.MinReplicasOrDefault(), Late: slices.Clone(req.Late)}
 	for _, id := range req.Lost {
 		switch n, ok := in.View.Node(id); {
 		case ok && seg != nil && movedOn(seg, base.Replica{Node: id, Disk: n.Disk}, &n):
@@ -78,7 +78,7 @@ func movedOn(seg *meta.Segment, r base.Replica, n *topology.Node) bool {
 // that hold the segment to its end, for they know what the range remembers and have its tail in memory; the others of
 // them stay. Who did not answer the fence is taken only where it must be.
 func (in *Input) heir(placer *Placer, t *meta.Topic, seg *meta.Segment, rec *Recovery, end int64) Want {
-	w := Want{Config: t.Config, Least: Copies(t.Config.MinReplicasOrDefault()), Leads: rec.On}
+	w := Want{Config: t.Config, Least: t.Config.MinReplicasOrDefault(), Leads: rec.On}
 	var opened, unopened []base.Replica
 	for _, r := range seg.Replicas {
 		switch a := answerOf(seg, r, rec.Answers); {

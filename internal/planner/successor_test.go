@@ -14,7 +14,6 @@ import (
 // TestTheHeirHoldsTheEnd seals random segments by random answers. Whoever leads the successor is fenced, intact and
 // holds the segment to its end, as long as one such replica can lead at all; and a plan is a function of its input.
 func TestTheHeirHoldsTheEnd(t *testing.T) {
-	replicated(t)
 	rapid.Check(t, func(t *rapid.T) {
 		v := randomView(t)
 		topic := topicOf(base.TopicConfig{ReplicationFactor: rapid.IntRange(1, 3).Draw(t, "factor"), MinReplicas: 1})
@@ -64,7 +63,6 @@ func TestTheHeirHoldsTheEnd(t *testing.T) {
 
 // TestARollKeepsTheLeader: when replicas fail the leader goes on, with all who are well.
 func TestARollKeepsTheLeader(t *testing.T) {
-	replicated(t)
 	rapid.Check(t, func(t *rapid.T) {
 		v := randomView(t)
 		topic := topicOf(base.TopicConfig{ReplicationFactor: 3, MinReplicas: 1})
