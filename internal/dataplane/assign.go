@@ -68,13 +68,17 @@ func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 	switch l := a.lead; {
 	case l == nil:
 	case asg.Prev == l.seg:
-		if err := l.replica.Sealed(asg.Base); err != nil {
-			a.plane.fail(err)
+		ended, err := a.endLead(asg.Base, asg.Forced, now)
+		if err != nil {
 			c.failed(err)
 			return
 		}
-		a.settle(now)
-		tail, rest = l.replayable(), l.rest(asg.Base)
+		if ended {
+			tail, rest = l.replayable(), l.rest(asg.Base)
+		} else {
+			l.overtaken(a.ref, asg.Leader().Node)
+			rest.lastMs = l.lastMs
+		}
 	case c == nil:
 		return // the orders that follow this answer of a roll say first where ours ended
 	default:
@@ -315,12 +319,17 @@ func (a *actor) dropEmpty() {
 // the successor's assignment is under way.
 func (a *actor) sealed(asg meta.Assignment, c *confirm, now time.Time) {
 	if l := a.lead; l != nil && l.seg == asg.Segment {
-		if err := l.replica.Sealed(asg.End); err != nil {
-			a.plane.fail(err)
+		ended, err := a.endLead(asg.End, asg.Forced, now)
+		switch {
+		case err != nil:
 			c.failed(err)
 			return
+		case !ended:
+			l.overtaken(a.ref, asg.Active)
+			a.rest.lastMs = l.lastMs
+			a.dropLead()
+			a.become(interrupted) // until the successor is here
 		}
-		a.settle(now)
 	}
 	if f := a.following; f != nil && f.seg == asg.Segment {
 		a.endFollowing()
@@ -347,7 +356,7 @@ func (p *Plane) end(asg meta.Assignment, c *confirm) {
 	var err error
 	switch {
 	case listed:
-		err = p.log.Seal(asg.Segment, asg.End, asg.Cause, done)
+		err = p.sealWith(asg.Forced)(asg.Segment, asg.End, asg.Cause, done)
 	case asg.Base == asg.End: // never opened here, and nothing to hold
 		c.held()
 	case !slices.Contains(asg.Replicas, base.Replica{Node: p.o.Node, Disk: p.o.Disk}):
@@ -360,6 +369,14 @@ func (p *Plane) end(asg meta.Assignment, c *confirm) {
 	}
 }
 
+// sealWith is how the log is told of an end.
+func (p *Plane) sealWith(forced bool) func(base.SegmentID, int64, base.Cause, func(error)) error {
+	if forced {
+		return p.log.ForceSeal
+	}
+	return p.log.Seal
+}
+
 // heldSpec is a segment of which nothing is here. What the range remembered at its base is not known.
 func heldSpec(asg *meta.Assignment) store.SegmentSpec {
 	spec := store.SegmentSpec{
@@ -370,6 +387,24 @@ func heldSpec(asg *meta.Assignment) store.SegmentSpec {
 		spec.State = rangestate.NewForgetful().Encode()
 	}
 	return spec
+}
+
+// endLead tells the leader where its segment has ended. An end that contradicts what was acked ends the process; unless it
+// was forced: then somebody has accepted that, and what this leader knows of the segment is of no use.
+func (a *actor) endLead(end int64, forced bool, now time.Time) (ended bool, err error) {
+	l := a.lead
+	err = l.replica.Sealed(end)
+	switch {
+	case err == nil:
+		a.settle(now)
+		return true, nil
+	case forced:
+		a.plane.o.Logger.Warn("segment ends below what was acked, as somebody has decided", "range", a.ref.String(),
+			"segment", l.seg.String(), "end", end, "acked", l.replica.Commit())
+		return false, nil
+	}
+	a.plane.fail(err)
+	return false, err
 }
 
 // movedOn hears, with the end of the newest segment that this node knows of, that the range goes on elsewhere: nobody

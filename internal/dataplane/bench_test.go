@@ -26,6 +26,11 @@ func (nullLog) OpenSegment(_ store.SegmentSpec, done func(error)) error {
 	return nil
 }
 
+func (nullLog) ForceSeal(_ base.SegmentID, _ int64, _ base.Cause, done func(error)) error {
+	done(nil)
+	return nil
+}
+
 func (nullLog) HoldSealed(_ store.SegmentSpec, _ int64, _ base.Cause, done func(error)) error {
 	done(nil)
 	return nil

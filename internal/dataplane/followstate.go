@@ -93,7 +93,7 @@ func (a *actor) openDurably(spec store.SegmentSpec, then func(err error, now tim
 	}
 	if prev, ok := a.plane.log.Info(asg.Prev); ok && prev.SealedEnd < 0 && asg.Prev != 0 {
 		left++
-		if err := a.plane.log.Seal(asg.Prev, asg.Base, a.rest.cause, done); err != nil {
+		if err := a.plane.sealWith(asg.Forced)(asg.Prev, asg.Base, a.rest.cause, done); err != nil {
 			done(err)
 		}
 	}

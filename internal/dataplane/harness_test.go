@@ -154,6 +154,10 @@ func (l *fakeLog) Seal(seg base.SegmentID, end int64, cause base.Cause, done fun
 	return nil
 }
 
+func (l *fakeLog) ForceSeal(seg base.SegmentID, end int64, cause base.Cause, done func(error)) error {
+	return l.Seal(seg, end, cause, done)
+}
+
 func (l *fakeLog) HoldSealed(spec store.SegmentSpec, end int64, cause base.Cause, done func(error)) error {
 	if err := l.OpenSegment(spec, func(error) {}); err != nil {
 		return err

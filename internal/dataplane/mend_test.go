@@ -112,6 +112,7 @@ func TestALongTailIsLeftToRepair(t *testing.T) {
 		d.left = maxMendBytes
 		require.Equal(t, meta.StatusShort, r.assign(shortOf(1, 3)).Status)
 		time.Sleep(10 * time.Minute)
+		synctest.Wait()
 		require.Len(t, d.asked, 1)
 		require.Len(t, d.said(), 1)
 	})
@@ -148,6 +149,7 @@ func TestNothingIsBelievedOfATailButItself(t *testing.T) {
 				d.change = change
 				require.Equal(t, meta.StatusShort, r.assign(shortOf(1, 3)).Status)
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				info, _ := r.log.Info(1)
 				require.Zero(t, info.DurableEnd)
 			})
@@ -163,6 +165,7 @@ func TestFewCopiesAreMendedAtOnce(t *testing.T) {
 		}
 		began := time.Now()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		for i := range base.SegmentID(20) {
 			info, _ := r.log.Info(i + 1)
 			require.EqualValues(t, 1000, info.DurableEnd)

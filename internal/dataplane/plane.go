@@ -33,6 +33,7 @@ type appender interface {
 type catalogue interface {
 	OpenSegment(spec store.SegmentSpec, done func(error)) error
 	Seal(seg base.SegmentID, end int64, cause base.Cause, done func(error)) error
+	ForceSeal(seg base.SegmentID, end int64, cause base.Cause, done func(error)) error
 	HoldSealed(spec store.SegmentSpec, end int64, cause base.Cause, done func(error)) error
 	Mend(seg base.SegmentID, batches []store.Batch) error // blocks on the disk
 	DropSegments(ref base.RangeRef, segs []base.SegmentID, done func(error)) error

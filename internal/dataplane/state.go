@@ -54,6 +54,9 @@ func (p *Plane) stateAt(seg base.SegmentID, end int64) (*rangestate.State, error
 		return nil, err
 	}
 	state.Rollback(end)
+	if state.Committed() > end { // the end was forced below what had been acked
+		return rangestate.NewForgetful(), nil
+	}
 	state.Commit(end)
 	return state, nil
 }

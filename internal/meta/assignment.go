@@ -29,6 +29,7 @@ type Assignment struct {
 	From     *Source          `cbor:"16,keyasint,omitempty"` // of an active one: who knows what the range remembers at Base; nil when that is nothing
 	Active   base.NodeID      `cbor:"17,keyasint,omitempty"` // of a sealed one: who led the range when this was sent; a hint
 	Boots    []uint64         `cbor:"18,keyasint,omitempty"` // of Replicas; see Segment.Boots
+	Forced   bool             `cbor:"19,keyasint,omitempty"` // acked records above End, of an active one above its Base, may have been given up: that is recorded
 }
 
 // Source is where a segment's first leader finds what the range remembers at its base: the segment before it that is
@@ -183,16 +184,22 @@ func (t *Topic) Assignment(r *Range, s *Segment, limits Limits) Assignment {
 	}
 	// The version moves exactly when what is told about this segment does.
 	if s.State == base.StateSealed {
-		a.Version = s.SealVersion
+		a.Version, a.Forced = s.SealVersion, s.givenUp()
 		if active := r.Active(); active != nil {
 			a.Active = active.Leader().Node
 		}
 		return a
 	}
 	a.Version = max(s.Version, t.ConfigVersion)
-	if n := len(r.Segments); n > 1 && s.Base > 0 { // below offset 0 there is nothing to remember
+	if n := len(r.Segments); n > 1 {
 		before := r.Segments[n-2]
-		a.From = &Source{Segment: before.ID, Replicas: before.Replicas}
+		a.Forced = before.givenUp()
+		if s.Base > 0 { // below offset 0 there is nothing to remember
+			a.From = &Source{Segment: before.ID, Replicas: before.Replicas}
+		}
 	}
 	return a
 }
+
+// givenUp reports whether acked records above the segment's end may be gone, with somebody's knowledge.
+func (s *Segment) givenUp() bool { return s.Forced != nil || s.Lossy }

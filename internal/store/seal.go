@@ -1,6 +1,9 @@
 package store
 
-import "github.com/eastguard/eastguard/internal/base"
+import (
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/rangestate"
+)
 
 const opSeal = "seal segment"
 
@@ -77,8 +80,11 @@ func (s *Store) applySeal(r sealRecord) {
 	g.commit.Store(g.provable()) // before the end, by which a reader knows that there is no more to come
 	g.sealed.Store(r.end)
 	if g.state != nil {
-		g.state.Commit(g.commit.Load())
 		g.state.Rollback(end)
+		if g.state.Committed() > end { // an end that was forced below what had been acked
+			g.state = rangestate.NewForgetful()
+		}
+		g.state.Commit(end)
 		g.stateDirty = true
 	}
 	s.enqueue(g) // the flusher finishes the files
