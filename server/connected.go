@@ -2,15 +2,17 @@ package server
 
 import (
 	"slices"
+	"time"
 
+	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/peer"
 	"github.com/eastguard/eastguard/internal/topology"
 )
 
 // connected is the view for placement. A node whose connection with this one is broken is suspect in it, whatever
 // membership still says: a death is known to the connection at once and to membership after seconds, and a topic that
-// is placed on a dead node opens only after that. The same goes for one that has started anew, until membership says so
-// too: a segment is placed on a start of a node. Nodes that no connection is kept with are as membership has them.
+// is placed on a dead node opens only after that. Nor does membership know at once of a node that has started anew: a
+// segment is placed on a start of a node. Nodes that no connection is kept with are as membership has them.
 func (s *Server) connected() topology.View {
 	view := s.view()
 	links := routedPeers{s}.Liveness()
@@ -23,10 +25,29 @@ func (s *Server) connected() topology.View {
 		if nodes == nil {
 			nodes = slices.Clone(view.Nodes)
 		}
-		nodes[i].Liveness = topology.Suspect
+		if state.Status == peer.Reachable {
+			nodes[i] = startedAnew(n, state.Boot, s.members.nodeTable().node(n.ID), time.Now())
+		} else {
+			nodes[i].Liveness = topology.Suspect
+		}
 	}
 	if nodes != nil {
 		view.Nodes = nodes
 	}
 	return view
+}
+
+// anewFor is how long a node counts as just started, until membership can say for how long it has been up.
+const anewFor = 10 * time.Second
+
+// startedAnew is a node of which the connection knows a later start than membership. Once the root has admitted that, it
+// is as good as known.
+func startedAnew(n topology.Node, boot uint64, listed *meta.Node, now time.Time) topology.Node {
+	if listed == nil || listed.Boot < boot || listed.Disk != n.Disk {
+		n.Liveness = topology.Suspect
+		return n
+	}
+	n.Boot, n.Leaving = boot, false
+	n.SettledMs = max(n.SettledMs, now.Add(anewFor).UnixMilli())
+	return n
 }
