@@ -10,6 +10,7 @@ type (
 	//	Shard       ShardID
 	//	ShardLeader NodeID
 	//	DryRun      bool
+	//	Explain     []string // why nodes were chosen for the first ranges, or not: "r1 n2: chosen, …"
 	CreatedTopic = wire.CreateTopicResponse
 	// AlteredTopic shows each changed setting before and after.
 	//
@@ -60,7 +61,9 @@ type (
 	//	Settings []Setting     // effective values with their sources
 	//	Ranges   []RangeDetail // by id; trimmed-away ones are gone
 	//	Nodes    []NodeAddress
-	//	Copies   int // how many replicas this version makes of a segment, whatever the factor
+	//	Copies   int                // how many replicas a segment is to have
+	//	Losses   int                // seals above whose ends acked records may be gone, ever
+	//	Lost     []wire.SegmentLoss // the last of them, oldest first
 	TopicDetail = wire.TopicDetail
 	// RangeDetail is everything about one range.
 	//

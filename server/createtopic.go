@@ -16,13 +16,13 @@ import (
 // A retry with the same request id gets the same answer.
 func (s *Server) createTopic(ctx context.Context, shard base.ShardID, req wire.CreateTopicRequest) (wire.CreateTopicResponse, error) {
 	const op = "create topic"
-	cmd, err := s.planTopic(req)
+	cmd, explain, err := s.planTopic(req)
 	var result meta.Result
 	switch {
 	case err != nil:
 		result, err = s.answered(ctx, op, shard, req.RequestID, err)
 	case req.DryRun:
-		return s.dryCreate(ctx, op, shard, cmd)
+		return s.dryCreate(ctx, op, shard, cmd, explain)
 	default:
 		result, err = s.propose(ctx, op, shard, cmd)
 	}
@@ -33,7 +33,9 @@ func (s *Server) createTopic(ctx context.Context, shard base.ShardID, req wire.C
 	if err != nil {
 		return wire.CreateTopicResponse{}, made(op, err, req.RequestID)
 	}
-	return wire.CreateTopicResponse{Topic: s.topicDetail(topic, shard, s.extentsOfNew(topic)), Shard: shard, ShardLeader: s.shardLeader(shard)}, nil
+	return wire.CreateTopicResponse{
+		Topic: s.topicDetail(topic, shard, s.extentsOfNew(topic)), Shard: shard, ShardLeader: s.shardLeader(shard), Explain: explain,
+	}, nil
 }
 
 // answered is what a request was answered when it came before, or refusal when it did not: a retry is not refused for
@@ -84,29 +86,32 @@ func (s *Server) onceOpen(ctx context.Context, op string, shard base.ShardID, cr
 	return created.Topic, s.awaitOpen(ctx, op, found{created.Topic, shard})
 }
 
-// planTopic checks the request and chooses where the first segments go.
-func (s *Server) planTopic(req wire.CreateTopicRequest) (meta.Command, error) {
+// mostExplained is how many sentences on placement an answer carries; a thousand ranges would have a million.
+const mostExplained = 64
+
+// planTopic checks the request and chooses where the first segments go. It says why, of the first ranges.
+func (s *Server) planTopic(req wire.CreateTopicRequest) (meta.Command, []string, error) {
 	const op = "create topic"
 	if err := base.CheckTopicName(req.Name); err != nil {
-		return meta.Command{}, err
+		return meta.Command{}, nil, err
 	}
 	spans, err := initialSpans(req)
 	if err != nil {
-		return meta.Command{}, err
+		return meta.Command{}, nil, err
 	}
 	if req.Config.Keyed {
-		return meta.Command{}, base.Errorf(base.CodeInvalidArgument, op, "keyed topics are made by the brokers alone")
+		return meta.Command{}, nil, base.Errorf(base.CodeInvalidArgument, op, "keyed topics are made by the brokers alone")
 	}
 	id, err := base.NewUUID(s.deps.Rand)
 	if err != nil {
-		return meta.Command{}, base.Wrap(base.CodeInternal, op, err)
+		return meta.Command{}, nil, base.Wrap(base.CodeInternal, op, err)
 	}
 	cmd, explain, err := planner.CreateTopic(planner.TopicRequest{
 		RequestID: req.RequestID, ID: id, Name: req.Name, Config: req.Config, Spans: spans,
 		AllowUnderReplicated: req.AllowUnderReplicated,
 	}, s.connected(), s.dice(), time.Now().UnixMilli())
 	s.deps.Logger.Debug("topic planned", "topic", req.Name, "explain", explain)
-	return cmd, err
+	return cmd, explain[:min(len(explain), mostExplained)], err
 }
 
 // initialSpans cuts the key space as the request asks: into equal parts, or at given points.
@@ -138,7 +143,7 @@ func initialSpans(req wire.CreateTopicRequest) ([]keyspace.Span, error) {
 	return append(spans, rest), nil
 }
 
-func (s *Server) dryCreate(ctx context.Context, op string, shard base.ShardID, cmd meta.Command) (wire.CreateTopicResponse, error) {
+func (s *Server) dryCreate(ctx context.Context, op string, shard base.ShardID, cmd meta.Command, explain []string) (wire.CreateTopicResponse, error) {
 	var planned *meta.Topic
 	err := s.host.View(ctx, shard, func(st *meta.State) error {
 		result := st.DryRun(cmd)
@@ -148,7 +153,7 @@ func (s *Server) dryCreate(ctx context.Context, op string, shard base.ShardID, c
 	if err != nil {
 		return wire.CreateTopicResponse{}, err
 	}
-	resp := wire.CreateTopicResponse{Shard: shard, ShardLeader: s.shardLeader(shard), DryRun: true}
+	resp := wire.CreateTopicResponse{Shard: shard, ShardLeader: s.shardLeader(shard), DryRun: true, Explain: explain}
 	if planned != nil {
 		resp.Topic = s.topicDetail(planned, shard, s.extentsOfNew(planned))
 	}

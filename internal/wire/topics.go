@@ -22,6 +22,7 @@ type CreateTopicResponse struct {
 	Shard       base.ShardID `cbor:"2,keyasint"`
 	ShardLeader base.NodeID  `cbor:"3,keyasint"`
 	DryRun      bool         `cbor:"4,keyasint,omitempty"`
+	Explain     []string     `cbor:"5,keyasint,omitempty"` // why nodes were chosen for the first ranges, or not: "r1 n2: chosen, …"
 }
 
 // AlterTopicRequest changes settings, in the words of base.TopicConfig.Set.
@@ -123,7 +124,18 @@ type TopicDetail struct {
 	Settings []Setting        `cbor:"3,keyasint,omitempty"` // effective values with their sources
 	Ranges   []RangeDetail    `cbor:"4,keyasint,omitempty"` // by id; trimmed-away ones are gone
 	Nodes    []NodeAddress    `cbor:"5,keyasint,omitempty"`
-	Copies   int              `cbor:"6,keyasint,omitempty"` // how many replicas this version makes of a segment, whatever the factor
+	Copies   int              `cbor:"6,keyasint,omitempty"` // how many replicas a segment is to have
+	Losses   int              `cbor:"7,keyasint,omitempty"` // seals above whose ends acked records may be gone, ever
+	Lost     []SegmentLoss    `cbor:"8,keyasint,omitempty"` // the last of them, oldest first
+}
+
+// SegmentLoss is a seal above whose end acked records may be gone. It is remembered for as long as the topic lives.
+type SegmentLoss struct {
+	Range   base.RangeID   `cbor:"1,keyasint"`
+	Segment base.SegmentID `cbor:"2,keyasint"`
+	End     int64          `cbor:"3,keyasint,omitempty"`
+	TimeMs  int64          `cbor:"4,keyasint"`
+	Forced  *ForcedSeal    `cbor:"5,keyasint,omitempty"` // an operator accepted it; absent: all replicas had lost their memory, in a topic that acks before fsync
 }
 
 // Setting is one effective setting and where it comes from.
