@@ -200,7 +200,7 @@ type Plane struct {
 const (
 	maxStrangers = 1024             // what clients can make a plane remember by asking for ranges that are not here
 	maxDeleted   = 10_000           // topics remembered as deleted, so that a late append hears it at once
-	maxRolls     = 64               // roll requests under way
+	maxRolls     = 256              // roll requests under way
 	maxLoads     = 64               // states being loaded from other nodes
 	closeWithin  = 10 * time.Second // how long Close waits for the disk
 )
