@@ -257,11 +257,7 @@ func (s *Server) inventory(from base.RangeRef, limit int) meta.Inventory {
 	for _, ref := range refs {
 		held := meta.Held{Ref: ref}
 		for _, info := range s.store.Segments(ref) {
-			end := info.SealedEnd
-			if end < 0 {
-				end = info.DurableEnd
-			}
-			held.Segments = append(held.Segments, meta.HeldSegment{Segment: info.Segment, Base: info.Base, End: end})
+			held.Segments = append(held.Segments, meta.HeldSegment{Segment: info.Segment, Base: info.Base, End: info.DurableEnd})
 		}
 		if len(held.Segments) > 0 {
 			page.Ranges = append(page.Ranges, held)

@@ -154,7 +154,7 @@ type Held struct {
 	Segments []HeldSegment `cbor:"2,keyasint"`
 }
 
-// HeldSegment is one of them. End is its sealed end, or what is durable of it.
+// HeldSegment is one of them. End is how far the copy goes: to the sealed end, if it is whole.
 type HeldSegment struct {
 	Segment base.SegmentID `cbor:"1,keyasint"`
 	Base    int64          `cbor:"2,keyasint"`
