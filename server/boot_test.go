@@ -101,7 +101,7 @@ func TestDiskFailureIsFatal(t *testing.T) {
 	ref := n.create("t", base.TopicConfig{})
 	n.mustProduce(ref, "a")
 	fault.Add(vfs.Rule{Ops: vfs.OpSyncs, Path: "/data/wal/*", Err: errors.New("i/o error")})
-	_, err := n.produce(ref, makeBatch(t, -1, -1, "b"))
+	_, _, err := call[wire.ProduceResponse](n, wire.KindProduce, wire.ProduceRequest{Topic: ref.Topic, Range: ref.Range, TimeoutMs: 300}, makeBatch(t, -1, -1, "b"))
 	require.Error(t, err)
 	require.NotEqual(t, base.Applied, base.OutcomeOf(err), "what the committed end leaves out is not applied, else nobody knows: %v", err)
 	require.Error(t, <-n.Fatal())
