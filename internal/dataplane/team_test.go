@@ -23,10 +23,19 @@ import (
 // team is a few planes on stores of their own, with data lanes between them and one coordinator over them.
 type team struct {
 	t       testing.TB
-	net     *teamNet
+	lanes   teamLanes
+	net     *teamNet // the same, unless a test brought its own
 	coord   *teamCoord
 	members map[base.NodeID]*member
 	config  base.TopicConfig
+}
+
+// teamLanes connect a team.
+type teamLanes interface {
+	links(m *member, boot uint64) Links
+	join(node base.NodeID, boot uint64, p *Plane)
+	leave(node base.NodeID)
+	close()
 }
 
 // member is one node over its process starts.
@@ -49,6 +58,7 @@ type teamOptions struct {
 	config base.TopicConfig
 	fsync  time.Duration                 // of every disk
 	slow   map[base.NodeID]time.Duration // of some
+	lanes  teamLanes                     // nil: a teamNet
 }
 
 // teamBubble runs a test with a team in virtual time. Segment 1 is led by n1 and followed by n2 and n3.
@@ -64,7 +74,11 @@ func newTeam(t testing.TB, o teamOptions) *team {
 	if o.config.SegmentBytes == 0 {
 		o.config = roomy
 	}
-	m := &team{t: t, net: newTeamNet(), members: make(map[base.NodeID]*member), config: o.config}
+	m := &team{t: t, lanes: o.lanes, members: make(map[base.NodeID]*member), config: o.config}
+	if m.lanes == nil {
+		m.net = newTeamNet()
+		m.lanes = m.net
+	}
 	m.coord = newTeamCoord(m)
 	for i := range max(o.nodes, 3) {
 		node := base.NodeID(fmt.Sprintf("n%d", i+1))
@@ -96,14 +110,14 @@ func (m *member) start(fsync time.Duration) {
 	require.NoError(t, <-fenced)
 	_ = lock
 	p := New(Options{
-		Node: m.node, Disk: m.disk, Boot: id.Boot, Log: m.store, Links: teamLinks{m.net, m.node},
+		Node: m.node, Disk: m.disk, Boot: id.Boot, Log: m.store, Links: m.lanes.links(m, id.Boot),
 		RequestRoll: func(ctx context.Context, r RollRequest) (meta.Assignment, error) { return m.coord.roll(ctx, m.node, r) },
 		LoadState:   m.loadState, FetchTail: m.fetchTail,
 		OnFatal: func(err error) { m.fatal = err },
 	})
 	require.NoError(t, p.Start(context.Background()))
 	m.plane.Store(p)
-	m.net.join(m.node, id.Boot, p)
+	m.lanes.join(m.node, id.Boot, p)
 }
 
 func (m *member) loadState(_ context.Context, from base.Replica, ref base.RangeRef, seg base.SegmentID, end int64) ([]byte, error) {
@@ -123,7 +137,7 @@ func (m *member) fetchTail(_ context.Context, from base.Replica, q TailRequest) 
 // kill ends the process at once: what it had not made durable may be lost.
 func (m *member) kill() {
 	p := m.plane.Swap(nil)
-	m.net.leave(m.node)
+	m.lanes.leave(m.node)
 	m.mem = m.mem.CrashClone(rand.New(rand.NewSource(1)), 0.5)
 	require.NoError(m.t, p.Close()) // what it still writes is on a disk that nobody reads any more
 	require.NoError(m.t, m.store.Close())
@@ -137,7 +151,7 @@ func (m *team) close() {
 		}
 	}
 	m.coord.close()
-	m.net.close()
+	m.lanes.close()
 	for _, one := range m.members {
 		if one.plane.Load() != nil {
 			require.NoError(m.t, one.store.Close())

@@ -55,6 +55,8 @@ type teamLinks struct {
 	node base.NodeID
 }
 
+func (n *teamNet) links(m *member, _ uint64) Links { return teamLinks{n, m.node} }
+
 func (l teamLinks) DataLink(node base.NodeID) peer.Link {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()
