@@ -267,7 +267,7 @@ func (w *world) Tell(ctx context.Context, to base.Replica, orders meta.Orders) (
 	for _, r := range orders.Rolls {
 		n.asked = append(n.asked, r)
 		if n.obeys {
-			w.obey(r, n.ends[r.Segment])
+			w.obey(r, max(n.ends[r.Segment], n.held[r.Segment].Base))
 		}
 		answers = append(answers, meta.Confirmation{Kind: meta.ConfirmRoll, Status: meta.StatusHeld, Ref: r.Ref, Segment: r.Segment})
 	}
@@ -276,6 +276,13 @@ func (w *world) Tell(ctx context.Context, to base.Replica, orders meta.Orders) (
 		answers = append(answers, meta.Confirmation{Kind: meta.ConfirmDelete, Status: meta.StatusHeld, Ref: base.RangeRef{Topic: id}})
 	}
 	return answers, nil
+}
+
+// orderedRolls is what its coordinator has asked it to end.
+func (n *fakeNode) orderedRolls() []meta.RollOrder {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.asked)
 }
 
 // obey drains a segment and asks for its successor, like its leader.

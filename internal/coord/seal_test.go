@@ -37,7 +37,7 @@ func TestAnOperatorsSealIsTheLeadersRoll(t *testing.T) {
 		again, err := w.coord.Seal(t.Context(), req)
 		require.NoError(t, err)
 		require.Equal(t, s, again)
-		require.Len(t, n2.asked, 1)
+		require.Len(t, n2.orderedRolls(), 1)
 	})
 }
 

@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func TestWhatANodeLeadsRollsAwayWhenItIsDrained(t *testing.T) {
 			require.Equal(t, w.self, r.Active().Leader())
 		}
 		require.LessOrEqual(t, w.commands(func(c *meta.Command) bool { return c.RollSegments != nil }), 2*topics/10)
-		require.Len(t, n2.asked, topics, "each is asked for once")
+		require.Len(t, n2.orderedRolls(), topics, "each is asked for once")
 		tells := n2.tells
 		rest(time.Hour)
 		require.Equal(t, tells, n2.tells)
@@ -61,7 +62,7 @@ func TestADrainedNodeKeepsWhatNobodyElseCanTake(t *testing.T) {
 		settle()
 		w.drain("n1")
 		rest(time.Minute)
-		require.Empty(t, w.node.asked)
+		require.Empty(t, w.node.orderedRolls())
 	})
 }
 
@@ -85,5 +86,121 @@ func TestWhatALeavingNodeLeadsGoesToOthers(t *testing.T) {
 			require.Equal(t, w.self, r.Active().Leader())
 			require.Equal(t, base.CauseDrain, r.Segments[0].Cause)
 		}
+	})
+}
+
+// A roll that would only wait is not asked for.
+func TestWhatNobodyElseCanTakeStaysWithALeavingNode(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		n2 := w.join("n2")
+		w.place("orders", base.TopicConfig{ReplicationFactor: 2, MinReplicas: 2}, "n2", "n1")
+		settle()
+		w.mu.Lock()
+		w.view = topology.Reduce(w.view, topology.Event{Usage: &topology.Usage{ID: "n2", Boot: 1, Leaving: true}})
+		w.mu.Unlock()
+		w.coord.ViewChanged()
+		rest(time.Minute)
+		require.Empty(t, n2.orderedRolls())
+	})
+}
+
+// settledAt makes the view say since when a node is up for good.
+func (w *world) settledAt(id base.NodeID, at time.Time) {
+	w.mu.Lock()
+	nodes := append([]topology.Node(nil), w.view.Nodes...)
+	for i := range nodes {
+		if nodes[i].ID == id {
+			nodes[i].SettledMs = at.UnixMilli()
+		}
+	}
+	w.view.Nodes = nodes
+	w.mu.Unlock()
+	w.coord.ViewChanged()
+}
+
+// Segments with too few replicas get more when a node has come that stays, those first that were written to last.
+func TestSegmentsWithTooFewReplicasRollWhenANodeHasSettled(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.node.obeys = true
+		w.join("n2")
+		const topics = 100
+		for i := range topics {
+			w.place(topicName(i), base.TopicConfig{ReplicationFactor: 3, MinReplicas: 2}, "n1", "n2")
+		}
+		settle()
+		busy := w.topic(topicName(77))
+		roll := w.rollRequest(busy, 5)
+		roll.Cause = base.CauseReplicaFailure // by which its leader stays
+		_, err := w.coord.RequestRoll(t.Context(), roll)
+		require.NoError(t, err)
+		began := time.Now()
+		w.join("n3")
+		w.settledAt("n3", began.Add(10*time.Second))
+		rest(9 * time.Second)
+		require.Empty(t, w.node.orderedRolls())
+		for w.whole(topics) < topics {
+			require.Less(t, time.Since(began), time.Minute)
+			rest(100 * time.Millisecond)
+		}
+		require.InDelta(t, 10_000+topics*1000/20, time.Since(began).Milliseconds(), 1500)
+		orders := w.node.orderedRolls()
+		require.Len(t, orders, topics)
+		require.True(t, slices.ContainsFunc(orders[:10], func(r meta.RollOrder) bool { return r.Ref.Topic == busy.ID }), "it is of the first round")
+		require.Equal(t, base.CauseRecovery, orders[0].Cause)
+		require.Equal(t, "n1", string(w.topic(busy.Name).Ranges[0].Active().Leader().Node), "the leader goes on with what it has")
+		rest(time.Hour)
+		require.Len(t, w.node.orderedRolls(), topics)
+	})
+}
+
+// whole counts the topics whose active segment has three replicas.
+func (w *world) whole(topics int) (n int) {
+	for i := range topics {
+		if len(w.topic(topicName(i)).Ranges[0].Active().Replicas) == 3 {
+			n++
+		}
+	}
+	return n
+}
+
+// An idle segment whose follower has gone is not touched while nobody can take its place; the follower's own next start
+// can, once it has been up for a while.
+func TestAFollowerThatStartedAnewIsTakenAgainWhenItHasSettled(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.node.obeys = true
+		w.join("n2")
+		w.join("n3")
+		w.place("orders", base.TopicConfig{}, "n1", "n2", "n3")
+		settle()
+		n3 := w.kill("n3")
+		w.believe("n3", topology.Dead)
+		rest(time.Minute)
+		require.Empty(t, w.node.orderedRolls())
+
+		w.mu.Lock()
+		w.nodes["n3"] = n3
+		delete(w.contacts, "n3")
+		w.mu.Unlock()
+		w.restart("n3", 2)
+		w.settledAt("n3", time.Now().Add(20*time.Second))
+		rest(19 * time.Second)
+		require.Empty(t, w.node.orderedRolls())
+		rest(3 * time.Second)
+		active := w.topic("orders").Ranges[0].Active()
+		require.Len(t, active.Replicas, 3)
+		require.EqualValues(t, 2, active.BootOf(n3.replica))
+	})
+}
+
+// A leader that took an order and did not get far is asked again, not at once.
+func TestALeaderThatForgetsAnOrderIsAskedAgain(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.join("n2")
+		w.join("n3")
+		w.place("orders", base.TopicConfig{ReplicationFactor: 3, MinReplicas: 2}, "n1", "n2")
+		rest(29 * time.Second)
+		require.Len(t, w.node.orderedRolls(), 1)
+		rest(10 * time.Second)
+		require.Len(t, w.node.orderedRolls(), 2)
 	})
 }
