@@ -38,6 +38,7 @@ type follower struct {
 	node    base.NodeID
 	boot    uint64 // the start of the node that was placed; 0: whichever is met first
 	session uint64 // the connection by which it was last told of the segment; 0: none yet
+	down    bool   // that has ended, and there is no other yet
 	heard   bool   // it has answered on that
 	lost    bool   // it never will again
 	asks    bool   // for the state too

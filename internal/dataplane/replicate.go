@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -46,7 +47,7 @@ func (a *actor) linked(f *follower, link peer.Link, now time.Time) {
 		if f.session != 0 {
 			a.plane.metrics.resumes.Inc()
 		}
-		f.boot, f.session = link.Boot, link.Session
+		f.boot, f.session, f.down = link.Boot, link.Session, false
 		f.sent, f.stuck, f.timed = f.acked, -1, 0
 		l.replica.FollowerUp(f.node, now)
 		a.sendOpen(f, now)
@@ -55,7 +56,19 @@ func (a *actor) linked(f *follower, link peer.Link, now time.Time) {
 	case link.Refused:
 		a.lose(f, "gone", now)
 	default:
+		f.down = true
 		l.replica.FollowerDown(f.node, now)
+	}
+}
+
+// loseDown notes whom the leader gave up because no connection came back in time.
+func (a *actor) loseDown(now time.Time) {
+	l := a.lead
+	if !slices.ContainsFunc(l.followers, func(f follower) bool { return f.down && !f.lost }) {
+		return
+	}
+	for _, node := range l.replica.Lost() {
+		a.lose(l.follower(node), "disconnected", now)
 	}
 }
 
@@ -196,7 +209,7 @@ func (a *actor) nudge(f *follower, now time.Time) {
 	l := a.lead
 	quiet := now.Sub(f.nudgedAt) >= a.plane.askAgain()
 	switch {
-	case l.replica.State() >= replica.Frozen:
+	case l.replica.State() >= replica.Frozen, f.down:
 	case f.session == 0:
 		a.linked(f, a.plane.o.Links.DataLink(f.node), now)
 	case f.stuck >= 0:

@@ -77,6 +77,7 @@ func TestLinkThatStaysDownIsALostFollower(t *testing.T) {
 		require.Equal(t, base.CauseReplicaFailure, req.Cause)
 		require.Equal(t, []base.NodeID{"n2"}, req.Lost)
 		require.EqualValues(t, 1, req.End)
+		require.EqualValues(t, 1, r.plane.metrics.lost.Value())
 	})
 }
 

@@ -90,6 +90,7 @@ func (a *actor) onTick(now time.Time) {
 	if a.lead != nil {
 		a.nudgeFollowers(now)
 		a.lead.replica.Tick(now)
+		a.loseDown(now)
 		a.settle(now)
 		a.expireInFlight(now)
 	}
