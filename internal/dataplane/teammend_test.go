@@ -23,7 +23,7 @@ func TestAFollowerThatWasAwayIsMended(t *testing.T) {
 		}
 		m.net.silence("n1", "n3", true)
 		go func() { _ = m.append(77, 5) }() // on the disks of n1 and n2 alone
-		time.Sleep(20 * time.Millisecond) // less than a follower may be away
+		time.Sleep(20 * time.Millisecond)   // less than a follower may be away
 		m.members["n1"].kill()
 		m.members["n3"].kill()
 		m.coord.recover(testRef)
