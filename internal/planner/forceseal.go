@@ -1,8 +1,6 @@
 package planner
 
 import (
-	"fmt"
-
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
 )
@@ -45,6 +43,5 @@ func ForceSeal(in Input, rec Recovery, reason string) (meta.ForceSealSegment, Pl
 		return meta.ForceSealSegment{}, placement, base.Wrap(base.CodeNotEnoughNodes, op, err)
 	}
 	cmd.Replicas, cmd.Boots = placement.Replicas, placement.Boots
-	placement.Explain = append(placement.Explain, fmt.Sprintf("%s ends at %d: %d of %d replicas did not answer with an intact copy", seg.ID, cmd.End, len(cmd.Silent), len(seg.Replicas)))
 	return cmd, placement, nil
 }

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -76,7 +77,7 @@ func TestPlaceKeepsItsPromises(t *testing.T) {
 		require.GreaterOrEqual(t, len(p.Replicas), w.Least, "never below the least")
 		require.GreaterOrEqual(t, len(p.Replicas), min(willing, w.Config.ReplicationFactor), "as many as there are")
 		require.LessOrEqual(t, len(p.Replicas), w.Config.ReplicationFactor)
-		require.Len(t, p.Explain, len(v.Nodes), "a sentence a node: %q", p.Explain)
+		require.Len(t, p.Explain(), len(v.Nodes), "a sentence a node: %q", p.Explain())
 		seen := map[base.NodeID]bool{}
 		reluctant := 0
 		for i, r := range p.Replicas {
@@ -175,4 +176,37 @@ func TestReplaceable(t *testing.T) {
 	require.True(t, Replaceable(base.TopicConfig{ReplicationFactor: 3, MinReplicas: 1}, []base.NodeID{"n2", "n3"}, v))
 	v.Nodes[1].Slow = true
 	require.False(t, Replaceable(three, []base.NodeID{"n3"}, v), "one slow node is not replaced by another")
+}
+
+func TestWhereAllAreSlowNobodyIsLeftOut(t *testing.T) {
+	v := view(node("n1", "", 0), node("n2", "", 0), node("n3", "", 0))
+	place := func() int {
+		p, err := NewPlacer(v, 0, seeded(1)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 3}, Least: 2})
+		require.NoError(t, err)
+		return len(p.Replicas)
+	}
+	v.Nodes[2].Slow = true
+	require.Equal(t, 2, place(), "two that are not slow are enough")
+	v.Nodes[1].Slow = true
+	require.Equal(t, 3, place(), "one slow replica makes the set slow; another does no harm")
+}
+
+// BenchmarkPlace is one placement in a cluster of so many nodes.
+func BenchmarkPlace(b *testing.B) {
+	for _, nodes := range []int{3, 100, 1000} {
+		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
+			var v topology.View
+			for i := range nodes {
+				id := base.NodeID(fmt.Sprintf("n%04d", i))
+				v.Nodes = append(v.Nodes, topology.Node{ID: id, Disk: base.DiskID{byte(i), byte(i >> 8), 1}, Rack: fmt.Sprint(i % 7), Liveness: topology.Alive, Admitted: true, Boot: 1})
+			}
+			placer := NewPlacer(v, 0, seeded(1))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := placer.Place(Want{Config: base.TopicConfig{ReplicationFactor: 3}, Least: 2}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -52,7 +52,7 @@ func TestPlaceSpreadsOverRacks(t *testing.T) {
 			racks[n.Rack] = true
 			require.Equal(t, n.Disk, r.Disk)
 		}
-		require.Len(t, racks, 3, "seed %d: %v", seed, p.Explain)
+		require.Len(t, racks, 3, "seed %d: %v", seed, p.Explain())
 	}
 }
 
@@ -60,7 +60,7 @@ func TestPlaceFallsBackToAUsedRack(t *testing.T) {
 	p, err := NewPlacer(view(node("n1", "a", 0), node("n2", "a", 0)), 0, seeded(1)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 2}, Least: 2})
 	require.NoError(t, err)
 	require.Len(t, p.Replicas, 2)
-	require.Contains(t, strings.Join(p.Explain, "; "), "although its rack or label is used already")
+	require.Contains(t, strings.Join(p.Explain(), "; "), "although its rack or label is used already")
 }
 
 func TestPlaceMayBeSmallerThanTheFactorNeverThanTheLeast(t *testing.T) {
@@ -70,7 +70,7 @@ func TestPlaceMayBeSmallerThanTheFactorNeverThanTheLeast(t *testing.T) {
 	p, err := NewPlacer(v, 0, seeded(1)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 3}, Least: 1})
 	require.NoError(t, err)
 	require.Equal(t, []base.Replica{replica("n1")}, p.Replicas)
-	require.Contains(t, p.Explain, "n2: not considered, it is dead")
+	require.Contains(t, p.Explain(), "n2: not considered, it is dead")
 	_, err = NewPlacer(v, 0, seeded(1)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 3}, Least: 2})
 	require.ErrorIs(t, err, base.CodeNotEnoughNodes)
 }

@@ -200,7 +200,7 @@ func (p *player) force(t *testing.T, name string, arg arguments) string {
 	if err != nil {
 		return err.Error() + "\n"
 	}
-	out := strings.Join(placement.Explain, "\n") + "\n"
+	out := strings.Join(placement.Explain(), "\n") + "\n"
 	out += fmt.Sprintf("force %s at %d, silent %s, next on %s\n", cmd.Segment, cmd.End, nodes(cmd.Silent), nodes(cmd.Replicas))
 	return out + p.apply(t, meta.Command{ForceSeal: &cmd, TimeMs: 2000})
 }

@@ -46,7 +46,7 @@ func CreateTopic(req TopicRequest, view topology.View, rand Source, nowMs int64)
 	var explain []string
 	for i := range spans {
 		placement, err := placer.Place(Want{Config: config, Least: least})
-		for _, line := range placement.Explain {
+		for _, line := range placement.Explain() {
 			explain = append(explain, fmt.Sprintf("%s %s", base.RangeID(i+1), line))
 		}
 		if err != nil {
