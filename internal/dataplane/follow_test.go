@@ -159,6 +159,9 @@ func TestAFollowerAcksWhatItsDiskHolds(t *testing.T) {
 		r.expect()
 		require.EqualValues(t, 5, r.log.published[1], "a commit alone")
 		require.Len(t, r.log.segments[1].batches, 2)
+		status, ok := r.plane.Range(t.Context(), testRef)
+		require.True(t, ok)
+		require.Equal(t, RangeStatus{Segment: 1, Epoch: 1, Following: true, Next: 5, Commit: 5}, status)
 	})
 }
 

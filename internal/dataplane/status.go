@@ -7,18 +7,20 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/rangestate"
+	"github.com/eastguard/eastguard/internal/replica"
 )
 
 // RangeStatus is what the plane knows of one range.
 type RangeStatus struct {
-	Segment base.SegmentID
-	Base    int64
-	Epoch   base.Epoch
-	Leading bool  // this node takes appends for it
-	Next    int64 // offset of the next batch
-	Commit  int64
-	Bytes   int64 // appended to the segment
-	Waiting int   // appends
+	Segment   base.SegmentID
+	Base      int64
+	Epoch     base.Epoch
+	Leading   bool  // this node takes appends for it
+	Following bool  // it takes them from the leader
+	Next      int64 // offset of the next batch
+	Commit    int64
+	Bytes     int64 // appended to the segment
+	Waiting   int   // appends
 }
 
 // Range describes one range; false when the plane does not know it.
@@ -26,6 +28,9 @@ func (p *Plane) Range(ctx context.Context, ref base.RangeRef) (RangeStatus, bool
 	s, ok := ask(ctx, p, ref, func(a *actor) RangeStatus {
 		s := RangeStatus{Segment: a.current.Segment, Base: a.current.Base, Epoch: a.current.Epoch, Leading: a.phase == leading, Waiting: a.waiting.len()}
 		s.Next, s.Commit, s.Bytes = a.rest.next, a.rest.next, a.rest.bytes
+		if f := a.following; f != nil {
+			s.Next, s.Commit, s.Following = f.replica.End(), f.replica.CommitEnd(), f.replica.State() == replica.Following
+		}
 		if a.lead != nil {
 			s.Next, s.Commit, s.Bytes = a.lead.replica.Next(), a.lead.replica.Commit(), a.lead.bytes
 		}
