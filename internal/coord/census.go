@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -17,7 +18,8 @@ const (
 
 // census asks nodes what they hold. A node that was away may have missed a trim whose segments metadata has forgotten
 // by now; so may any node, if the coordinator that was telling it is gone. What a node holds is compared with what is
-// committed, and whatever is known to have been trimmed is told again. What is not known is nobody's to delete.
+// committed: whatever is known to have been trimmed is told again, and so are the ends of copies that are short of them.
+// What is not known is nobody's to delete.
 //
 // One node at a time is counted, for all shards led here together; the goroutine lives while there is one to count.
 // Guarded by Coord.mu.
@@ -118,7 +120,8 @@ type held struct {
 	meta.Held
 }
 
-// compare files a trim for every range of which a disk holds what has been trimmed.
+// compare files a trim for every range of which a disk holds what has been trimmed, and tells it again of sealed
+// segments of which its copy is short: a process that is told of one mends it.
 func (l *loop) compare(s *meta.State, all []held) {
 	strangers := 0
 	for i := range all {
@@ -130,8 +133,11 @@ func (l *loop) compare(s *meta.State, all []held) {
 		r := t.Range(h.Ref.Range)
 		trimmed := false
 		for _, seg := range h.Segments {
+			known := r.Segment(seg.Segment)
 			switch {
-			case r.Segment(seg.Segment) != nil:
+			case known != nil && known.State == base.StateSealed && seg.End < known.End && slices.Contains(known.Replicas, h.by):
+				put(&l.outbox(h.by).lanes[background].waiting.segments, known.ID, h.Ref)
+			case known != nil:
 			case seg.End <= r.TrimmedTo && seg.Base < r.TrimmedTo:
 				trimmed = true
 			case seg.Base < seg.End:

@@ -220,3 +220,35 @@ func TestALeaderChangeInTheMiddleOfRollsLeavesOneSuccessor(t *testing.T) {
 		}
 	})
 }
+
+// A copy that is short of its segment's end is told of it again by whoever finds it when nodes are counted.
+func TestAShortCopyIsToldAgainWhenItIsCounted(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		n2 := w.join("n2")
+		topic := w.place("orders", base.TopicConfig{}, "n1", "n2")
+		settle()
+		ref := base.RangeRef{Topic: topic.ID, Range: 1}
+		first := topic.Ranges[0].Active().ID
+		_, err := w.coord.RequestRoll(t.Context(), w.rollRequest(topic, 10))
+		require.NoError(t, err)
+		settle()
+		told := func(n *fakeNode) (held bool) {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			_, held = n.held[first]
+			return held
+		}
+		for _, end := range []int64{10, 7} {
+			n2.mu.Lock()
+			n2.stock = []meta.Held{{Ref: ref, Segments: []meta.HeldSegment{{Segment: first, End: end}}}}
+			n2.mu.Unlock()
+			rest(10 * time.Second)
+			n2.mu.Lock()
+			delete(n2.held, first)
+			n2.mu.Unlock()
+			w.coord.count([]base.NodeID{"n2"})
+			rest(10 * time.Second)
+			require.Equal(t, end < 10, told(n2))
+		}
+	})
+}
