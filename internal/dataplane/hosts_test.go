@@ -112,17 +112,18 @@ func TestPlanesOverRealConnections(t *testing.T) {
 		w.write(0, 100)
 		require.Empty(t, m.coord.requests())
 
-		ended := make(chan struct{})
-		go func() { w.write(100, 900); close(ended) }()
-		for range 4 {
-			time.Sleep(20 * time.Millisecond)
+		for i := range 4 {
+			ended := make(chan struct{})
+			go func() { w.write(100*(i+1), 100); close(ended) }()
+			time.Sleep(3 * time.Millisecond)
 			hosts.network.Reset("n1", "n2")
+			<-ended
+			time.Sleep(5 * time.Second)
 		}
-		<-ended
 		require.Empty(t, m.coord.requests(), "redialled within 50 ms")
 		require.NotZero(t, m.members["n1"].plane.Load().metrics.resumes.Value())
 
-		ended = make(chan struct{})
+		ended := make(chan struct{})
 		go func() { w.write(1000, 500); close(ended) }()
 		time.Sleep(20 * time.Millisecond)
 		began := time.Now()

@@ -13,7 +13,6 @@ import (
 type lead struct {
 	seg     base.SegmentID
 	epoch   base.Epoch
-	memory  bool // durability=replicated: an ack promises memory on every replica, not disks
 	replica *replica.Leader[*batch]
 	state   *rangestate.State
 	bytes   int64
@@ -27,8 +26,9 @@ type lead struct {
 	followers []follower
 }
 
-// beginning is what followers are told of a segment's beginning.
+// beginning is what followers are told of a segment's beginning, and what stays so until its end.
 type beginning struct {
+	memory   bool   // durability=replicated: an ack promises memory on every replica, not disks
 	checksum uint64 // of what the range remembers at the base
 	state    []byte // that, encoded; nil when it is empty, or when every follower has opened the segment
 }
@@ -55,8 +55,10 @@ type follower struct {
 func (a *actor) newLead(state *rangestate.State, encoded []byte, now time.Time) *lead {
 	l := &lead{
 		state: state, times: successorOf(a.rest.times, now),
-		replica:   replica.NewLeader[*batch](a.replicaConfig()),
-		beginning: beginning{checksum: state.Checksum(), state: encoded},
+		replica: replica.NewLeader[*batch](a.replicaConfig()),
+		beginning: beginning{
+			memory: a.current.Config.Durability == base.DurabilityReplicated, checksum: state.Checksum(), state: encoded,
+		},
 	}
 	for i, r := range a.current.Replicas[1:] {
 		l.followers = append(l.followers, follower{node: r.Node, boot: bootOf(a.current.Boots, i+1), stuck: -1, sent: a.current.Base, acked: a.current.Base})
@@ -83,9 +85,14 @@ func (a *actor) replicaConfig() replica.Config {
 
 // takeLead begins to lead the current segment, or goes on with it. The followers are told.
 func (a *actor) takeLead(l *lead, now time.Time) {
-	l.seg, l.epoch, l.memory = a.current.Segment, a.current.Epoch, a.current.Config.Durability == base.DurabilityReplicated
+	l.seg, l.epoch = a.current.Segment, a.current.Epoch
 	l.usedAt, l.beganAt = now, now
 	a.lead = l
+	for i := range l.followers {
+		if f := &l.followers[i]; f.lost { // before the leader rested
+			l.replica.FollowerLost(f.node, now)
+		}
+	}
 	a.plane.leadsWith(a, l.followers)
 	a.onLinks(now)
 }

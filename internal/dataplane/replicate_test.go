@@ -93,6 +93,35 @@ func TestIdleSegmentWithALostFollowerStaysUntilSomebodyAppends(t *testing.T) {
 	})
 }
 
+func TestRestedLeaderRemembersWhoIsLost(t *testing.T) {
+	trioBubble(t, nil, func(t *testing.T, r *trio) {
+		require.NoError(t, (<-r.append(plain(1), 0)).err)
+		r.links.ack("n3", 2, ackMessage{segmentHead: headOne, status: ackLost, reason: replica.ReasonFailed})
+		time.Sleep(5 * time.Minute)
+		require.Nil(t, r.lead())
+		began := time.Now()
+		require.NoError(t, (<-r.append(plain(1), 0)).err)
+		require.Zero(t, time.Since(began))
+		require.Equal(t, []base.NodeID{"n3"}, r.coord.requests()[0].Lost)
+	})
+}
+
+// What acks promise stays so to the end of a segment: its followers were told once.
+func TestDurabilityChangesWithTheNextSegment(t *testing.T) {
+	trioBubble(t, nil, func(t *testing.T, r *trio) {
+		changed := trioAssignment(1, 1, 0, 0, roomy)
+		changed.Config.Durability, changed.Version = base.DurabilityReplicated, 2
+		r.assign(changed)
+		time.Sleep(5 * time.Minute)
+		r.log.hold()
+		ack := r.append(plain(1), 0)
+		synctest.Wait()
+		require.Empty(t, ack)
+		r.log.release(-1)
+		require.NoError(t, (<-ack).err)
+	})
+}
+
 func TestRefusedFollowerIsLostAtOnce(t *testing.T) {
 	trioBubble(t, nil, func(t *testing.T, r *trio) {
 		r.links.edit("n2", func(f *scriptedFollower) { f.willing = false })
