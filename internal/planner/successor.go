@@ -22,7 +22,7 @@ func (in *Input) successor(placer *Placer, t *meta.Topic, seg *meta.Segment, req
 	for _, id := range req.Lost {
 		switch n, ok := in.View.Node(id); {
 		case ok && seg != nil && movedOn(seg, base.Replica{Node: id, Disk: n.Disk}, &n):
-			w.Late = append(w.Late, id) // what was lost is a start that is over
+			// What was lost is a start that is over: the next one is a candidate like any other, once it is settled.
 		case in.waited(req) >= lostPatience:
 			w.Late = append(w.Late, id)
 		default:
