@@ -110,7 +110,8 @@ func TestRequestsThatCannotBeServed(t *testing.T) {
 		w.view.Nodes = nil
 		w.mu.Unlock()
 		_, err = w.coord.RequestRoll(t.Context(), req)
-		require.ErrorIs(t, err, base.CodeNotEnoughNodes)
+		require.Equal(t, base.CodeBusy, base.CodeOf(err))
+		require.ErrorIs(t, err, base.CodeNotEnoughNodes, "which says why")
 		w.mu.Lock()
 		w.view = good
 		w.refuse = base.Errorf(base.CodeNoLeader, "propose", "no leader").WithOutcome(base.Unknown)

@@ -108,7 +108,7 @@ func (l *loop) unreachable(r *recovery, now time.Time) bool {
 	}
 	why := base.Errorf(base.CodeUnreachable, "recover segment", "none of its %d replicas is there", len(a.Replicas))
 	l.recover.undecided(r.Segment, why, now)
-	l.answer(r.Segment, rollAnswer{err: base.Wrap(base.CodeBusy, why.Op, why)})
+	l.answer(r.Segment, rollAnswer{err: busy(why)})
 	r.retryAt = now.Add(aWhile)
 	return true
 }

@@ -139,12 +139,18 @@ func (l *loop) answerEnded(t *meta.Topic, ref base.RangeRef, id base.SegmentID) 
 }
 
 // busy is why a roll has to wait, as whoever asked for it is told.
-func busy(err *base.Error) error {
-	if err.Code != base.CodeNotEnoughNodes {
-		return err
+func busy(why *base.Error) error {
+	const waits = "the range goes on by itself as soon as "
+	hint := ""
+	switch why.Code {
+	case base.CodeNotEnoughNodes:
+		hint = waits + "enough nodes can take its next segment: start those that are down, or add some"
+	case base.CodeUnreachable:
+		hint = waits + "a node that has a copy is back"
+	default:
+		return why
 	}
-	return base.Wrap(base.CodeBusy, err.Op, err).WithOutcome(base.NotApplied).
-		WithHint("the range goes on as soon as enough nodes can take its next segment: start those that are down, or add some")
+	return base.Errorf(base.CodeBusy, why.Op, "%w", why).WithOutcome(base.NotApplied).WithHint("%s", hint)
 }
 
 // answer gives everybody who asked about a segment the same answer.
