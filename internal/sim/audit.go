@@ -96,10 +96,10 @@ func (n *Node) checkDisk(image *vfs.Mem, topics []base.TopicID) holdings {
 		if err != nil {
 			n.c.Fatalf("the disk of %s, recovered again: %v", n.Name, err)
 		}
-		strange := slices.Concat(once.strange, second.strange)
-		if n.rotten {
-			strange = nil
+		if n.rotten { // damage is found as it is read: the second start may know of more than the first
+			continue
 		}
+		strange := slices.Concat(once.strange, second.strange)
 		n.c.Book.Change(func(h *ledger.History) {
 			h.Recoveries = append(h.Recoveries, ledger.Recovery{Replica: once.replica, Once: once.digest, Again: second.digest, Unrecognised: strings.Join(strange, "; ")})
 		})

@@ -55,6 +55,9 @@ func (n *Node) open(image *vfs.Mem, topics []base.TopicID) (h holdings, killed *
 		if slices.Contains(topics, info.Ref.Topic) {
 			c, readErr := readCopy(st, h.replica, info)
 			h.copies = append(h.copies, c)
+			if c.Damaged {
+				h.strange = append(h.strange, fmt.Sprintf("segment %v is damaged", c.Segment))
+			}
 			err = errors.Join(err, readErr)
 		}
 	}
@@ -93,7 +96,7 @@ func readCopy(st *store.Store, replica base.Replica, info store.SegmentInfo) (le
 			err = errors.New("nothing there")
 		}
 		if err != nil {
-			if c.Damaged {
+			if c.Damaged = c.Damaged || base.CodeOf(err) == base.CodeCorruptData; c.Damaged {
 				break
 			}
 			return c, fmt.Errorf("%s, segment %v, offset %d of %d: %w", replica.Node, info.Segment, off, end, err)
