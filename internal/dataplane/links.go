@@ -113,13 +113,21 @@ func (m *ackArrival) deliver(a *actor, now time.Time) {
 func (p *Plane) receive(kind peer.Kind, body []byte, from arrival) {
 	a, m, err := p.decode(kind, body, from)
 	if err != nil {
-		p.o.Logger.Warn("message of a replica not understood", "node", string(from.from.Node), "error", err)
+		p.misunderstood(from.from.Node, err)
 	}
 	if a == nil {
 		from.done()
 		return
 	}
 	a.box.post(event{kind: evInbound, in: m})
+}
+
+// misunderstood reports a message that is none, now and then.
+func (p *Plane) misunderstood(from base.NodeID, err error) {
+	now := p.age(time.Now())
+	if last := p.warnedMs.Load(); (last == 0 || now-last >= warnEvery.Milliseconds()) && p.warnedMs.CompareAndSwap(last, max(1, now)) {
+		p.o.Logger.Warn("message of a replica not understood", "node", string(from), "error", err)
+	}
 }
 
 // decode finds out what a message is and whose. Only an open is news to a node that knows nothing of the range: it may

@@ -174,6 +174,7 @@ type Plane struct {
 		changed map[base.NodeID]struct{}            // whose link has changed
 	}
 	linkWake chan struct{} // capacity 1: links.changed is not empty
+	warnedMs atomic.Int64  // of the plane's life, that a message was not understood; 0 = never
 
 	credit credit
 	fed    chan struct{} // capacity 1: there is credit for who waits for it

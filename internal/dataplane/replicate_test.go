@@ -1,6 +1,9 @@
 package dataplane
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -445,5 +448,19 @@ func TestTraceSaysWhereTheTimeWent(t *testing.T) {
 		}}, (<-answer).Trace)
 		require.Empty(t, r.lead().traced)
 		require.Nil(t, (<-r.append(plain(1), 0)).Trace)
+	})
+}
+
+func TestMessagesThatAreNoneAreDroppedAndReportedNowAndThen(t *testing.T) {
+	var log bytes.Buffer
+	trioBubble(t, func(_ *scripted, o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) }, func(t *testing.T, r *trio) {
+		for range 20 {
+			for _, kind := range []peer.Kind{kindOpen, kindAppend, kindAck, kindAck + 1} {
+				r.plane.receive(kind, []byte("no message"), arrival{from: replica.Source{Node: "n2", Boot: boot}})
+			}
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, 2, strings.Count(log.String(), "message of a replica not understood"))
+		require.NoError(t, (<-r.append(plain(1), 0)).err)
 	})
 }
