@@ -11,8 +11,11 @@
 // see, and [Store.Read] finds it in the tail; the flusher writes it to the segment's file, and then the tail may let go
 // of it; a checkpoint syncs the file, writes the catalogue, and only then the log below it is trimmed.
 //
-// The files, one for each verb: append.go, opensegment.go, fence.go, seal.go, drop.go, read.go, offsetbytime.go,
-// notify.go; and beneath: catalogue.go and catalogfile.go (the list in memory and on disk), records.go (what the log
+// A copy of a segment grows in the process that opened it, and ends at a seal. One that is shorter than that is short: what
+// it has is served, and [Store.Mend] gives it batches that [Store.Tail] read on another node.
+//
+// The files, one for each verb: append.go, opensegment.go, fence.go, seal.go, drop.go, mend.go, tail.go, read.go,
+// offsetbytime.go, notify.go, copy.go (what an operator is shown); and beneath: catalogue.go and catalogfile.go (the list in memory and on disk), records.go (what the log
 // carries), flush.go, finish.go, checkpoint.go, names.go, unlink.go (the flusher's work), filecache.go, space.go, reserve.go,
 // tombstones.go (what was dropped stays so);
 // recover.go, replay.go, judge.go, quarantine.go; identity.go. FORMAT.md shows the bytes and lists the steps of recovery.
