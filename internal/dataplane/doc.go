@@ -27,6 +27,10 @@
 // Nothing that was in flight is answered before the committed end is known: what lies below it was appended, what lies
 // above goes on in the successor if that is led here, and from its producer otherwise.
 //
+// One end travels so: [Plane.Tell] brings a segment's committed end; the store makes it durable, with a fence of the
+// segment's epoch; a copy that reaches it is confirmed as held. One that does not is confirmed as short, and what it lacks
+// is copied from another replica, if that is not much (mend.go).
+//
 // What is not obvious:
 //
 //   - A leader leads a segment for one process start, the one that was placed (meta.Assignment.Boots). An assignment of

@@ -31,4 +31,6 @@
 //     say "all up to here is included". Fences and seals take effect on appends at the call already.
 //   - Replaying a record over a state that includes it changes nothing. So a checkpoint need not stop the world: it may
 //     include more than it says.
+//   - A seal cuts what lies above it, or above what is durable, off the tail; the numbers of the entries that were cut are
+//     given again when the copy is mended. So mending begins only when the flusher has cut the file as well.
 package store
