@@ -9,8 +9,10 @@ import (
 )
 
 // A leader opens a segment when its assignment has reached it, which may be before the same has reached a follower.
-// What comes so early waits here, for replica_timeout at most, after which the leader hears that nobody has told this
-// node of the segment.
+// What comes so early waits here: appends for replica_timeout at most, for they can be sent again; opens for a few times
+// that, after which the leader hears that nobody has told this node of the segment. A leader with appends in flight will
+// have judged by then, and is restrained in that (late.go): a coordinator that tells many nodes of many segments at once
+// must not lose a replica of each for being slow.
 
 // earlyMessage is an open, or an append behind one, of a segment that is not assigned here yet.
 type earlyMessage struct {
@@ -25,11 +27,20 @@ type earlyMessage struct {
 // earlyOverhead is what a message that waits costs beside its bytes.
 const earlyOverhead = 512
 
+// earlyOpens is for how many times replica_timeout an open waits, from the first time that it came.
+const earlyOpens = 4
+
 func (a *actor) keepEarly(m *openArrival, now time.Time) {
 	defer m.done() // from here on it is counted by held
 	a.watch()
-	a.forgetEarly(func(e *earlyMessage) bool { return e.open && e.from == m.from && e.head.segment == m.segment })
 	e := earlyMessage{in: m, head: &m.segmentHead, from: m.from, open: true, size: len(m.state) + earlyOverhead, at: now}
+	a.forgetEarly(func(old *earlyMessage) bool {
+		again := old.open && old.from == m.from && old.head.segment == m.segment
+		if again {
+			e.at = old.at
+		}
+		return again
+	})
 	if !a.plane.held.take(e.size) {
 		a.refuseFrom(m.from, &m.segmentHead, replica.ReasonUnassigned)
 		return
@@ -63,10 +74,10 @@ func (a *actor) deliverEarly(now time.Time) {
 // expireEarly tells leaders that nobody told this node of their segments.
 func (a *actor) expireEarly(now time.Time) {
 	a.forgetEarly(func(e *earlyMessage) bool {
-		if now.Sub(e.at) < a.plane.o.ReplicaTimeout {
+		switch waited := now.Sub(e.at); {
+		case waited < a.plane.o.ReplicaTimeout, e.open && waited < earlyOpens*a.plane.o.ReplicaTimeout:
 			return false
-		}
-		if e.open {
+		case e.open:
 			a.refuseFrom(e.from, e.head, replica.ReasonUnassigned)
 		}
 		return true

@@ -66,6 +66,11 @@ func TestAnOpenWithoutAssignmentIsRefused(t *testing.T) {
 		a := followedBy(1, 1, 0, 0)
 		r.open(source, a, nil, false)
 		r.send(source, a, 0, 0, plain(3))
+		for range 3 { // its leader repeats it
+			time.Sleep(r.plane.o.ReplicaTimeout)
+			r.open(source, a, nil, false)
+			r.expect()
+		}
 		time.Sleep(2 * r.plane.o.ReplicaTimeout)
 		r.expect(lostBy(replica.ReasonUnassigned))
 		require.Zero(t, r.plane.held.bytes.Load())
