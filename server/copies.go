@@ -48,6 +48,14 @@ func (l living) copies(seg *meta.Segment) int {
 	return n
 }
 
+// lacks is how many copies a segment has too few. One that was sealed without a record has nothing to copy.
+func (l living) lacks(t *meta.Topic, seg *meta.Segment) int {
+	if seg.State == base.StateSealed && seg.Empty() {
+		return 0
+	}
+	return max(copiesOf(t)-l.copies(seg), 0)
+}
+
 // restarted reports whether a replica's node has started anew since the segment was placed on it.
 func restarted(seg *meta.Segment, i int, boot uint64) bool {
 	return i < len(seg.Boots) && seg.Boots[i] != 0 && boot != 0 && boot != seg.Boots[i]
@@ -121,11 +129,13 @@ type shortCopy struct {
 	Of      int            `cbor:"4,keyasint"`
 }
 
-// add counts a segment with so many living copies of those that it is to have.
-func (c *shortCopies) add(p placed, copies, want int) {
-	if copies >= want {
+// add counts a segment that lacks some of the copies that it is to have.
+func (c *shortCopies) add(p placed, lacks int) {
+	if lacks == 0 {
 		return
 	}
+	want := copiesOf(p.topic)
+	copies := want - lacks
 	c.Under++
 	if copies == 0 {
 		c.Gone++

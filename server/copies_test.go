@@ -98,32 +98,39 @@ func TestLivingCopies(t *testing.T) {
 	require.Equal(t, 2, alive.copies(seg), "what a node has sealed it keeps over a start")
 	seg.Replicas[0].Disk = disk(9)
 	require.Equal(t, 1, alive.copies(seg))
+
+	topic := &meta.Topic{Config: base.TopicConfig{ReplicationFactor: 3}}
+	seg.End = 5
+	require.Equal(t, 2, alive.lacks(topic, seg))
+	seg.End = 0
+	require.Zero(t, alive.lacks(topic, seg), "nothing was written to it")
 }
 
 func TestHealthOfCopies(t *testing.T) {
 	seg := func(id int) placed {
-		return placed{&meta.Segment{ID: base.SegmentID(id)}, &meta.Topic{Name: "orders"}, &meta.Range{ID: 9}}
+		t := &meta.Topic{Name: "orders", Config: base.TopicConfig{ReplicationFactor: 3}}
+		return placed{&meta.Segment{ID: base.SegmentID(id)}, t, &meta.Range{ID: 9}}
 	}
 	sums := []shardSum{{Segments: 5}, {Segments: 30}}
 	for i := range 5 {
-		sums[0].Short.add(seg(i), 3, 3)
+		sums[0].Short.add(seg(i), 0)
 	}
 	c := checkCopies(sums, nil)
 	require.Equal(t, wire.HealthPass, c.Result)
 	require.Equal(t, "0 of 35 segments are short of copies", c.Detail)
 
 	for i := range 20 {
-		sums[1].Short.add(seg(100+i), 2, 3)
+		sums[1].Short.add(seg(100+i), 1)
 	}
 	require.Len(t, sums[1].Short.Named, mostShort)
-	sums[0].Short.add(seg(4), 2, 3)
+	sums[0].Short.add(seg(4), 1)
 	c = checkCopies(sums, nil)
 	require.Equal(t, wire.HealthWarn, c.Result)
 	require.Contains(t, c.Detail, "21 of 35 segments are short of copies: orders/r9 s4 (2 of 3), orders/r9 s100 (2 of 3), ")
 	require.Contains(t, c.Detail, " …")
 	require.NotEmpty(t, c.Next)
 
-	sums[1].Short.add(seg(881), 0, 3)
+	sums[1].Short.add(seg(881), 3)
 	c = checkCopies(sums, nil)
 	require.Equal(t, wire.HealthFail, c.Result)
 	require.Contains(t, c.Detail, "1 segments have no living copy; 22 of 35 segments are short of copies: orders/r9 s881 (0 of 3), orders/r9 s4 ")

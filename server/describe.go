@@ -85,6 +85,12 @@ func (s *Server) topicDetail(t *meta.Topic, shard base.ShardID, x extents) wire.
 		}
 		d.Ranges = append(d.Ranges, rd)
 	}
+	if t.Losses != nil {
+		d.Losses = t.Losses.Count
+		for _, l := range t.Losses.Recent {
+			d.Lost = append(d.Lost, wire.SegmentLoss{Range: l.Range, Segment: l.Segment, End: l.End, TimeMs: l.TimeMs, Forced: forcedSeal(l.Forced)})
+		}
+	}
 	d.Summary = s.topicSummary(t, shard, s.shardLeader(shard), x)
 	named.addNode(d.Summary.ShardLeader)
 	d.Nodes = s.addresses(named)
@@ -125,7 +131,7 @@ func (s *Server) topicSummary(t *meta.Topic, shard base.ShardID, leader base.Nod
 		}
 		for _, seg := range r.Segments {
 			e := x.of(seg)
-			if alive.copies(seg) < copiesOf(t) {
+			if alive.lacks(t, seg) > 0 {
 				sum.UnderReplicated++
 			}
 			sum.Segments++

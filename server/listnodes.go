@@ -55,7 +55,7 @@ func (s *Server) ownStatus() wire.NodeStatus {
 	st.InRecordsPerSec, st.OutRecordsPerSec = rate.inRecords, rate.outRecords
 	st.Full, st.Damaged, st.Quarantined = stats.DiskFull, int(stats.DamagedSegments), int(stats.QuarantinedFiles)
 	st.Connections = s.mux.Stats().Connections
-	st.Segments, st.Leaders = stats.Segments, s.plane.Leads()
+	st.Segments, st.Leaders, st.Followers = stats.Segments, s.plane.Leads(), s.plane.Follows()
 	st.FsyncP99Us = s.metrics.fsyncLately.quantile(0.99, now).Microseconds()
 	st.AckP99Us = s.metrics.ackLately.quantile(0.99, now).Microseconds()
 	r, version := s.ringNow()

@@ -152,7 +152,7 @@ func (p placed) fits(req wire.ListSegmentsRequest, alive living) bool {
 	case listSealed:
 		return p.State == base.StateSealed
 	case listUnder:
-		return alive.copies(p.Segment) < copiesOf(p.topic)
+		return alive.lacks(p.topic, p.Segment) > 0
 	}
 	return true
 }

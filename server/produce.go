@@ -46,7 +46,7 @@ func (s *Server) produce(_ context.Context, r *mux.Request) {
 		Trace:    req.Trace,
 	}, func(a dataplane.AppendResult, err error) {
 		if err != nil {
-			r.Fail(s.directed(ref, err))
+			r.Fail(s.directed(ref, elsewhereSoon(err)))
 			return
 		}
 		s.rates.in.Add(uint64(size))
@@ -59,6 +59,15 @@ func (s *Server) produce(_ context.Context, r *mux.Request) {
 		}
 		r.Reply(answer)
 	})
+}
+
+// elsewhereSoon makes an error of this broker's own one that says where to go on. What the log or a range cannot get over
+// ends the process; the range goes on at another replica, which knows what became of the batch.
+func elsewhereSoon(err error) error {
+	if base.CodeOf(err) != base.CodeInternal {
+		return err
+	}
+	return base.Errorf(base.CodeShuttingDown, "produce", "the broker is about to stop: %w", err).WithOutcome(base.OutcomeOf(err))
 }
 
 // checkRecords refuses what the batch's header alone shows to be too large. Records are not decoded on the write

@@ -93,7 +93,7 @@ func (sum *shardSum) addTopic(t *meta.Topic, alive living, x extents, since int6
 			sum.Segments++
 			sum.Records += e.records(seg)
 			sum.Bytes += e.bytes
-			sum.Short.add(placed{seg, t, r}, alive.copies(seg), copiesOf(t))
+			sum.Short.add(placed{seg, t, r}, alive.lacks(t, seg))
 			if seg.SealedMs >= since {
 				sum.Gaps.add(placed{seg, t, r})
 			}

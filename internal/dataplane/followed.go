@@ -14,3 +14,16 @@ func (p *Plane) Followed(ref base.RangeRef) base.NodeID {
 	}
 	return ""
 }
+
+// Follows counts the segments that this node follows.
+func (p *Plane) Follows() int {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	n := 0
+	for _, a := range p.mu.actors {
+		if a.follows.Load() {
+			n++
+		}
+	}
+	return n
+}
