@@ -83,6 +83,14 @@ func (f *Follower) miss() {
 	}
 }
 
+// Probe is a leader's word, without a batch, that it has sent all below next. What of that is not here is asked for, also
+// if it was before: the asking may not have been heard.
+func (f *Follower) Probe(from Source, next int64) {
+	if f.state == Following && from == f.source && next > f.appended {
+		f.missed, f.want = true, !f.full
+	}
+}
+
 // Dropped reports that the shell had no room for an append. What is missing is asked for when it has Room again.
 func (f *Follower) Dropped() {
 	if f.state == Following || f.state == Opening {

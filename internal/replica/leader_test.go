@@ -13,10 +13,10 @@ import (
 	"github.com/eastguard/eastguard/internal/base"
 )
 
-// TestConversations plays the scripts in testdata: each line of a stanza is one event, the output is what the
+// TestConversations plays the scripts in testdata/leader: each line of a stanza is one event, the output is what the
 // leader asked for and its state afterwards.
 func TestConversations(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/leader", func(t *testing.T, path string) {
 		s := &script{now: time.Unix(1_000, 0)}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return s.run(t, d) })
 	})
@@ -55,7 +55,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		}
 	case "down", "up", "lost", "rewind": // down n2; rewind n2 3
 		s.link(t, d)
-	case "frozen": // frozen: whatever the shell asks before an append
+	case "lost?": // what the shell asks before an append
 		return fmt.Sprintf("%v ", s.l.FreezeIfLost(s.now)) + s.ready() + s.status()
 	case "drain":
 		s.l.Drain(base.CauseDataPressure, s.now)
