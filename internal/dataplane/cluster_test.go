@@ -166,3 +166,23 @@ func TestSilentFollowerIsLate(t *testing.T) {
 		w.check()
 	})
 }
+
+func TestMemoryOfAllReplicasIsFasterThanTheirDisks(t *testing.T) {
+	config := base.TopicConfig{SegmentBytes: 5000, SegmentAge: time.Hour, Durability: base.DurabilityReplicated}
+	teamBubble(t, teamOptions{fsync: 100 * time.Millisecond, config: config}, func(t *testing.T, m *team) {
+		w := m.writer(testRef, 1000, 100, 1)
+		w.write(0, 1) // waits until the segment is open everywhere
+		began := time.Now()
+		w.write(1, 9)
+		synctest.Wait()
+		require.Less(t, time.Since(began), 10*time.Millisecond)
+		got, err := m.members["n3"].store.Read(testRef, 0, 1<<20, nil)
+		require.NoError(t, err)
+		require.EqualValues(t, 10, got.Next, "readers see what was acked")
+		got.Release()
+		w.write(10, 100)
+		time.Sleep(5 * time.Second)
+		require.Greater(t, len(m.coord.chain(testRef)), 2)
+		w.check()
+	})
+}
