@@ -71,6 +71,8 @@ func (f *following) busy() bool { return len(f.waiting) > 0 || f.full }
 // onOpenFrom hears from the leader of a segment that it leads it.
 func (a *actor) onOpenFrom(m *openArrival, now time.Time) {
 	switch f := a.following; {
+	case a.phase == gone: // removed while the message was on its way; its leader repeats it
+		m.done()
 	case f != nil && m.segment == f.seg && m.epoch == f.epoch:
 		a.openFrom(f, m)
 		m.done()
@@ -144,6 +146,8 @@ func (a *actor) opened(f *following, err error, now time.Time) {
 // onAppendFrom takes one batch, or a commit alone, from the leader of a segment.
 func (a *actor) onAppendFrom(m *appendArrival, now time.Time) {
 	switch f := a.following; {
+	case a.phase == gone:
+		m.done()
 	case f != nil && m.segment == f.seg && m.epoch == f.epoch:
 		a.followed(f, m, now)
 	case a.current.Segment == 0 || m.epoch > a.current.Epoch:
@@ -164,8 +168,8 @@ func (a *actor) followed(f *following, m *appendArrival, now time.Time) {
 	switch {
 	case len(m.batch) > 0:
 		a.takeFollowed(f, m, now)
-	case m.first > f.replica.End() && len(f.waiting) == 0:
-		f.replica.Append(m.from, m.first, m.first+1) // what was sent before it did not arrive
+	case len(f.waiting) == 0:
+		f.replica.Probe(m.from, m.first) // what was sent before it may not have arrived
 	}
 	a.settleFollower(f)
 }

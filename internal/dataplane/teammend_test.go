@@ -146,3 +146,55 @@ func (m *member) files(t *testing.T) (names []string) {
 	walk("/data/topics")
 	return names
 }
+
+// A follower whose disk is full says so, and the range goes on without it; with every disk full producers hear it; and
+// once there is room everything goes on, with all that was acked.
+func TestDisksThatAreFull(t *testing.T) {
+	teamBubble(t, teamOptions{nodes: 4}, func(t *testing.T, m *team) {
+		seq := int32(0)
+		put := func() error {
+			err := m.append(77, seq)
+			if err == nil {
+				seq++
+			}
+			return err
+		}
+		for range 5 {
+			require.NoError(t, put())
+		}
+		m.members["n3"].fill(t)
+		for range 5 {
+			require.NoError(t, put())
+			time.Sleep(time.Second)
+		}
+		last := m.coord.last(testRef)
+		for _, r := range last.Replicas {
+			require.NotEqual(t, base.NodeID("n3"), r.Node)
+		}
+		for _, one := range m.members {
+			one.fill(t)
+		}
+		require.Eventually(t, func() bool { return put() != nil }, time.Minute, time.Second)
+		for _, one := range m.members {
+			one.mem.SetCapacity(1 << 40)
+		}
+		time.Sleep(2 * time.Second)
+		require.Eventually(t, func() bool { return put() == nil }, time.Minute, time.Second)
+		require.NoError(t, put())
+		time.Sleep(5 * time.Second)
+		for _, asg := range m.coord.chain(testRef) {
+			for _, r := range asg.Replicas {
+				if info, ok := m.members[r.Node].store.Info(asg.Segment); ok && asg.State == base.StateSealed && asg.End > asg.Base {
+					require.True(t, info.Whole(), "%s of %s ends at %d of %d", asg.Segment, r.Node, info.DurableEnd, asg.End)
+				}
+			}
+		}
+	})
+}
+
+// fill leaves the node's disk no room for records.
+func (m *member) fill(t *testing.T) {
+	free, total, err := m.mem.Free("/data")
+	require.NoError(t, err)
+	m.mem.SetCapacity(total - free + 1<<20)
+}
