@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func faultSeeds() int64 {
 	return 3
 }
 
-// Whatever breaks, one node at a time: every acked record is on every replica of its segment that has not started anew.
+// Whatever breaks, two nodes at a time: every acked record is on every replica of its segment.
 func TestRandomFaults(t *testing.T) {
 	for seed := range faultSeeds() {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -69,19 +70,11 @@ func (m *team) mishap(rng *rand.Rand, writers []*writer) {
 	}
 	one, other := base.NodeID(fmt.Sprintf("n%d", a+1)), base.NodeID(fmt.Sprintf("n%d", b+1))
 	pause := time.Duration(rng.Intn(120)) * time.Millisecond
-	switch rng.Intn(4) {
+	switch rng.Intn(5) {
 	case 0:
-		m.members[one].kill()
-		for _, w := range writers {
-			if last := m.coord.last(w.ref); last.Leader().Node == one {
-				m.coord.recover(w.ref)
-			}
-		}
-		time.Sleep(pause)
-		m.members[one].start(time.Millisecond)
-		for _, w := range writers { // what it had never heard of
-			m.coord.tell(m.coord.last(w.ref))
-		}
+		m.crash(writers, pause, one)
+	case 4:
+		m.crash(writers, pause, one, other)
 	case 1:
 		m.net.cut(one, other)
 		time.Sleep(pause)
@@ -93,5 +86,24 @@ func (m *team) mishap(rng *rand.Rand, writers []*writer) {
 	case 3: // a leader is taken for dead
 		w := writers[rng.Intn(len(writers))]
 		m.coord.recover(w.ref)
+	}
+}
+
+// crash kills nodes, has the coordinator notice, and starts them again.
+func (m *team) crash(writers []*writer, pause time.Duration, nodes ...base.NodeID) {
+	for _, node := range nodes {
+		m.members[node].kill()
+	}
+	for _, w := range writers {
+		if last := m.coord.last(w.ref); slices.Contains(nodes, last.Leader().Node) {
+			m.coord.recover(w.ref)
+		}
+	}
+	time.Sleep(pause)
+	for _, node := range nodes {
+		m.members[node].start(time.Millisecond)
+	}
+	for _, w := range writers { // what they had never heard of
+		m.coord.tell(m.coord.last(w.ref))
 	}
 }
