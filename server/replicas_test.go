@@ -209,8 +209,7 @@ func TestWaitersAtAFollowerAreWoken(t *testing.T) {
 		seg := leader.store.Segments(ref)[0].Segment
 		sealed := must[wire.SealSegmentResponse](leader, wire.KindSealSegment, wire.SealSegmentRequest{RequestID: requestID(), Segment: seg})
 		require.EqualValues(t, 1, sealed.Boundary)
-		next, _ := c.roles("sealed")
-		next.mustProduce(ref, "second")
+		c.append("sealed", ref, "second")
 		for _, w := range waits {
 			f := w.woken("the seal")
 			require.Equal(t, base.CodeOK, f.Code)
