@@ -172,6 +172,20 @@ func (a *actor) followed(f *following, m *appendArrival, now time.Time) {
 		f.replica.Probe(m.from, m.first) // what was sent before it may not have arrived
 	}
 	a.settleFollower(f)
+	if len(m.batch) == 0 && m.commit < f.replica.DurableEnd() {
+		a.ackAgain(f, m.from)
+	}
+}
+
+// ackAgain says what is here to a leader whose news are older than that: an ack may have found no room in the connection's
+// queue, and a leader that waits for it asks by telling its commit again.
+func (a *actor) ackAgain(f *following, to replica.Source) {
+	if f.replica.State() != replica.Following || f.replica.Source() != to {
+		return
+	}
+	a.plane.sendAck(to.Node, &ackMessage{
+		segmentHead: segmentHead{ref: a.ref, epoch: f.epoch, segment: f.seg}, status: ackDurable, end: f.replica.DurableEnd(), fsync: f.fsync,
+	})
 }
 
 // takeFollowed takes a batch at once if nothing is before it, or lets it wait.

@@ -127,6 +127,18 @@ func TestAGapIsAskedForOnce(t *testing.T) {
 	})
 }
 
+// An ack that found no room in the connection's queue is given again when the leader asks.
+func TestAnAckThatWasLostIsGivenAgain(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		r.send(source, a, 0, 0, plain(3))
+		r.expect(durableTo(3))
+		r.send(source, a, 3, 0, nil)
+		r.expect(durableTo(3))
+		r.send(source, a, 3, 3, nil)
+		r.expect()
+	})
+}
+
 func TestABatchThatWasDamagedOnItsWayIsAskedForAgain(t *testing.T) {
 	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
 		b := plain(2)
