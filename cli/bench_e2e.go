@@ -51,7 +51,8 @@ func newBenchE2ECommand(a *app) *cobra.Command {
 		Short: "Write and read at once; every record is checked: lost, duplicate, out of order",
 		Long: "Sends numbered records with keys while reading them back. Each acked record must come once, and those of a key in\n" +
 			"the order sent; anything else is exit 9. There is no warm-up: every record counts. Records of others in the\n" +
-			"topic are ignored.",
+			"topic are ignored. Brokers may die and come back meanwhile: what was sent is retried, and the report lists each\n" +
+			"seal that was seen and the longest time without an ack.",
 		Example: `  bench e2e load --create --rf 1 --cleanup
   bench e2e load --rate 20k/s --duration 1m --keys 1000 -o json`,
 		Args:              argsBetween(1, 1),
@@ -120,7 +121,7 @@ func runBenchE2E(ctx context.Context, o *benchE2EOptions, client Client) error {
 	if t.records == 0 && t.first != nil {
 		return o.suggestTopic(ctx, client.Admin(), o.plan.topic, t.first)
 	}
-	report := e.report(t, cpu)
+	report := e.report(t, cpu, o.sealCauses(ctx, client.Admin(), o.plan.topic, &t.gaps))
 	if err := o.output().Object(report, func(p *term.Page) { e2ePage(p, report) }); err != nil {
 		return err
 	}
@@ -215,14 +216,14 @@ func (e *e2e) read(ctx context.Context, c Consumer) error {
 	}
 }
 
-func (e *e2e) report(t loadTotals, cpu cpuClock) e2eReport {
+func (e *e2e) report(t loadTotals, cpu cpuClock, causes map[sdk.SegmentID]string) e2eReport {
 	n := e.check.counts()
 	e.mu.Lock()
 	d := e.deliver.percentiles()
 	e.mu.Unlock()
 	return e2eReport{
 		Schema: schemaBenchE2E, Acked: n.acked, Delivered: n.delivered, Lost: e.check.lost(), Duplicates: n.duplicates, Reordered: n.reordered,
-		produceFields: e.load.report(t, cpu), DeliverP50: d.P50, DeliverP99: d.P99, DeliverMax: d.Max,
+		produceFields: e.load.report(t, cpu, causes), DeliverP50: d.P50, DeliverP99: d.P99, DeliverMax: d.Max,
 	}
 }
 

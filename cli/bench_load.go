@@ -34,18 +34,17 @@ type loadClient struct {
 	zipf     *rand.Zipf
 	pace     *pacer
 
-	mu       sync.Mutex
-	lat      latencies
-	counted  int64
-	bytes    int64
-	errors   int64
-	unknown  int64
-	first    error
-	lastAck  time.Time
-	warm     bool              // the warm-up is over
-	before   sdk.ProducerStats // as it was then
-	segments map[sdk.RangeID]sdk.SegmentID
-	seals    int64 // acks that named another segment of a range than before
+	mu      sync.Mutex
+	lat     latencies
+	counted int64
+	bytes   int64
+	errors  int64
+	unknown int64
+	first   error
+	lastAck time.Time
+	warm    bool              // the warm-up is over
+	before  sdk.ProducerStats // as it was then
+	gaps    gaps
 }
 
 // makeRecord lets e2e put its marks into a record and hear of its fate; nil for a plain one.
@@ -63,7 +62,7 @@ func newLoad(plan benchPlan, client producerMaker, now time.Time) (*load, error)
 		}
 		c := &loadClient{
 			id: i, producer: p, rng: rand.New(rand.NewPCG(uint64(i), uint64(now.UnixNano()))), lat: newLatencies(),
-			warm: plan.warmup == 0, segments: map[sdk.RangeID]sdk.SegmentID{}, pace: newPacer(plan.rate/float64(plan.clients), now),
+			warm: plan.warmup == 0, gaps: newGaps(), pace: newPacer(plan.rate/float64(plan.clients), now),
 		}
 		if plan.zipf > 0 {
 			c.zipf = rand.NewZipf(c.rng, plan.zipf, 1, uint64(plan.keys-1))
@@ -195,12 +194,7 @@ func (l *load) answered(c *loadClient, ack sdk.Ack, err error, intended time.Tim
 	}
 	l.acked.Add(1)
 	l.bytes.Add(size)
-	if seg := c.segments[ack.Range]; seg != ack.Segment {
-		if seg != 0 {
-			c.seals++
-		}
-		c.segments[ack.Range] = ack.Segment
-	}
+	c.gaps.acked(ack, intended, now)
 	if intended.Before(l.warmEnd) {
 		return
 	}
@@ -224,7 +218,7 @@ func (l *load) close(ctx context.Context) error {
 // totals merges the clients.
 func (l *load) totals() (t loadTotals) {
 	t.lat = newLatencies()
-	ranges := map[sdk.RangeID]bool{}
+	t.gaps = newGaps()
 	for _, c := range l.clients {
 		c.mu.Lock()
 		t.lat.merge(c.lat)
@@ -232,15 +226,12 @@ func (l *load) totals() (t loadTotals) {
 		t.bytes += c.bytes
 		t.errors += c.errors
 		t.unknown += c.unknown
-		t.seals += c.seals
+		t.gaps.merge(&c.gaps)
 		if t.first == nil {
 			t.first = c.first
 		}
 		if c.lastAck.After(t.lastAck) {
 			t.lastAck = c.lastAck
-		}
-		for r := range c.segments {
-			ranges[r] = true
 		}
 		s := c.producer.Stats()
 		if c.warm {
@@ -249,17 +240,18 @@ func (l *load) totals() (t loadTotals) {
 		c.mu.Unlock()
 		t.retries += int64(s.Retries)
 	}
-	t.ranges = len(ranges)
+	t.ranges = len(t.gaps.segments)
 	return t
 }
 
 type loadTotals struct {
-	lat                                    latencies
-	records, bytes, errors, unknown, seals int64
-	batches, retries                       int64
-	ranges                                 int
-	first                                  error
-	lastAck                                time.Time
+	lat                             latencies
+	gaps                            gaps
+	records, bytes, errors, unknown int64
+	batches, retries                int64
+	ranges                          int
+	first                           error
+	lastAck                         time.Time
 }
 
 // fillRandom is fast and not for secrets.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/sdk"
 )
 
 const schemaBenchProduce = "bench.produce/1"
@@ -27,22 +28,24 @@ type produceFields struct {
 	RecordsPerSec float64 `json:"records_per_sec"`
 	BytesPerSec   float64 `json:"bytes_per_sec"`
 	percentiles
-	Errors       int64   `json:"errors"`
-	Unknown      int64   `json:"unknown" doc:"errors that do not say whether the record was written"`
-	FirstError   string  `json:"first_error,omitempty"`
-	Retries      int64   `json:"retries"`
-	Batches      int64   `json:"batches" doc:"acked after the warm-up"`
-	BatchRecords float64 `json:"records_per_batch"`
-	Ranges       int     `json:"ranges" doc:"ranges written to"`
-	Seals        int64   `json:"seals" doc:"segments that ended while they were written to"`
-	DurationMs   int64   `json:"duration_ms"`
-	TargetRate   float64 `json:"target_records_per_sec" doc:"0 means as fast as possible"`
-	Sync         bool    `json:"sync" doc:"one record at a time"`
-	Clients      int     `json:"clients"`
-	ValueBytes   int     `json:"value_bytes"`
-	Keys         int     `json:"keys"`
-	Codec        string  `json:"codec"`
-	CPU          float64 `json:"client_cpu_percent" doc:"of one core"`
+	Errors       int64     `json:"errors"`
+	Unknown      int64     `json:"unknown" doc:"errors that do not say whether the record was written"`
+	FirstError   string    `json:"first_error,omitempty"`
+	Retries      int64     `json:"retries"`
+	Batches      int64     `json:"batches" doc:"acked after the warm-up"`
+	BatchRecords float64   `json:"records_per_batch"`
+	Ranges       int       `json:"ranges" doc:"ranges written to"`
+	Seals        int64     `json:"seals" doc:"segments that ended while they were written to"`
+	LongestGapMs float64   `json:"longest_gap_ms" doc:"a record waited, and no ack of its range came, for at most so long"`
+	SealList     []sealRow `json:"seal_list" doc:"by time; of more than 1,000 those with the longest gaps"`
+	DurationMs   int64     `json:"duration_ms"`
+	TargetRate   float64   `json:"target_records_per_sec" doc:"0 means as fast as possible"`
+	Sync         bool      `json:"sync" doc:"one record at a time"`
+	Clients      int       `json:"clients"`
+	ValueBytes   int       `json:"value_bytes"`
+	Keys         int       `json:"keys"`
+	Codec        string    `json:"codec"`
+	CPU          float64   `json:"client_cpu_percent" doc:"of one core"`
 }
 
 type benchProduceOptions struct {
@@ -100,7 +103,7 @@ func runBenchProduce(ctx context.Context, o *benchProduceOptions, client Client)
 	live.stop()
 	t := l.totals()
 	closeErr := l.close(ctx)
-	report := produceReport{schemaBenchProduce, l.report(t, cpu)}
+	report := produceReport{schemaBenchProduce, l.report(t, cpu, o.sealCauses(ctx, client.Admin(), o.plan.topic, &t.gaps))}
 	if t.records == 0 && t.first != nil {
 		return o.suggestTopic(ctx, client.Admin(), o.plan.topic, t.first)
 	}
@@ -128,11 +131,12 @@ func sendFailures(t loadTotals) error {
 	return someFailed(t.errors, t.errors+t.records, t.first, t.unknown > 0)
 }
 
-func (l *load) report(t loadTotals, cpu cpuClock) produceFields {
+func (l *load) report(t loadTotals, cpu cpuClock, causes map[sdk.SegmentID]string) produceFields {
 	f := produceFields{
 		Topic: l.plan.topic, Records: t.records, Bytes: t.bytes, percentiles: t.lat.percentiles(), Errors: t.errors, Unknown: t.unknown,
-		Retries: t.retries, Batches: t.batches, Ranges: t.ranges, Seals: t.seals, TargetRate: l.plan.rate, Sync: l.plan.sync, Clients: l.plan.clients,
+		Retries: t.retries, Batches: t.batches, Ranges: t.ranges, Seals: t.gaps.count, TargetRate: l.plan.rate, Sync: l.plan.sync, Clients: l.plan.clients,
 		ValueBytes: l.plan.payload.size, Keys: l.plan.keys, Codec: l.plan.codec, CPU: cpu.percent(),
+		LongestGapMs: millis(t.gaps.longest), SealList: t.gaps.rows(causes),
 	}
 	if t.batches > 0 {
 		f.BatchRecords = float64(t.records) / float64(t.batches)
@@ -176,8 +180,10 @@ func producePage(p *term.Page, f produceFields) {
 		"Latency", f.text(),
 		"Batches", fmt.Sprintf("%s of %.0f records", term.FormatCount(f.Batches), f.BatchRecords),
 		"Trouble", fmt.Sprintf("%s, %s, %s seen", plural(f.Errors, "error"), retriesText(f.Retries), plural(f.Seals, "seal")),
+		"Longest gap", took(f.LongestGapMs)+" without an ack of a range",
 		"Client", fmt.Sprintf("%.0f%% of a core", f.CPU),
 	)
+	sealsPage(p, f)
 }
 
 func retriesText(n int64) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -161,7 +162,7 @@ func TestBenchProduceReport(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	b, err := os.ReadFile(report)
-	if err != nil || json.Unmarshal(b, &saved) != nil || saved != doc {
+	if err != nil || json.Unmarshal(b, &saved) != nil || !reflect.DeepEqual(saved, doc) {
 		t.Errorf("the report in the file is another: %v", err)
 	}
 }

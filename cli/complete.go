@@ -28,6 +28,8 @@ const (
 	kindTopic kind = iota
 	kindNode
 	kindShard
+	kindSegment
+	kindActiveSegment
 )
 
 // nameCache remembers the names that completion and did-you-mean saw last.
@@ -114,6 +116,22 @@ func (a *app) shardNames(ctx context.Context, admin shardLister) []string {
 	})
 }
 
+// segmentNames lists segments, or only the active ones.
+func (a *app) segmentNames(ctx context.Context, admin segmentLister, activeOnly bool) []string {
+	k, r := kindSegment, sdk.ListSegments{Limit: completionTopics}
+	if activeOnly {
+		k, r.State = kindActiveSegment, "active"
+	}
+	return a.names(ctx, k, func(ctx context.Context) ([]string, error) {
+		found, err := admin.ListSegments(ctx, r)
+		names := make([]string, len(found.Segments))
+		for i, s := range found.Segments {
+			names[i] = s.Segment.ID.String()
+		}
+		return names, err
+	})
+}
+
 // known asks for names on behalf of a completion function, which runs without prepare.
 func (a *app) known(cmd *cobra.Command, list func(ctx context.Context, admin Admin) []string) []string {
 	if err := a.prepare(cmd); err != nil {
@@ -188,6 +206,23 @@ func (a *app) completeShardThenNode(cmd *cobra.Command, args []string, toComplet
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
+// completeSegment completes a segment as the first argument.
+func (a *app) completeSegment(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return a.completeSegments(cmd, args, toComplete, false)
+}
+
+// completeActiveSegment completes what can be sealed.
+func (a *app) completeActiveSegment(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return a.completeSegments(cmd, args, toComplete, true)
+}
+
+func (a *app) completeSegments(cmd *cobra.Command, args []string, toComplete string, activeOnly bool) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return matching(a.known(cmd, func(ctx context.Context, admin Admin) []string { return a.segmentNames(ctx, admin, activeOnly) }), args, toComplete)
+}
+
 // completeTopics completes a topic as the first argument.
 func (a *app) completeTopics(cmd *cobra.Command, args []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
@@ -212,6 +247,12 @@ func (a *app) completeStart(cmd *cobra.Command, args []string, toComplete string
 		}, cobra.ShellCompDirectiveNoFileComp
 	}
 	return a.completeTopics(cmd, args, toComplete)
+}
+
+// completeFrom completes --from: a rule, or a node.
+func (a *app) completeFrom(cmd *cobra.Command, _ []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	names := a.known(cmd, func(ctx context.Context, admin Admin) []string { return a.nodeNames(ctx, admin) })
+	return matching(append([]string{"nearest", "leader"}, names...), nil, toComplete)
 }
 
 // completeAlter completes topic alter: a topic, then settings.

@@ -25,13 +25,15 @@ type consumeOptions struct {
 	byTime   bool // --order time
 	binary   binaryForm
 	filter   recordFilter
+	from     sdk.ReadFrom
+	fromNode string // when it is one
 }
 
 type consumeFlags struct {
 	count, expect                                int64
 	follow, pretty, metaOnly                     bool
 	until, key, grep, where, idle, format, order string
-	binary                                       string
+	binary, from                                 string
 	ranges, headers                              []string
 }
 
@@ -71,6 +73,8 @@ func newConsumeCommand(a *app) *cobra.Command {
 	f.BoolVar(&raw.metaOnly, "meta-only", false, "sizes in place of key and value")
 	f.StringVar(&raw.order, "order", "arrival", "`arrival`, or time to sort what was read by timestamp")
 	f.StringVar(&raw.binary, "binary", "auto", "`FORM` of bytes in JSON: auto (text, else b64), b64 or hex")
+	f.StringVar(&raw.from, "from", "nearest", "read from the `REPLICA` that is nearest, from the leader, or from the NODE of this name what it holds")
+	completeWith(cmd, "from", a.completeFrom)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := o.parse(args, raw, cmd.Flags().Changed); err != nil {
 			return err
@@ -110,6 +114,12 @@ func (o *consumeOptions) parse(args []string, raw consumeFlags, changed func(str
 	}
 	if err := o.parseShape(raw, changed); err != nil {
 		return err
+	}
+	if o.from, err = sdk.ParseReadFrom(raw.from); err != nil {
+		return flagValueError("from", err)
+	}
+	if raw.from != sdk.ReadNearest().String() && raw.from != sdk.ReadLeader().String() {
+		o.fromNode = raw.from
 	}
 	o.filter, err = newRecordFilter(raw, changed)
 	return err

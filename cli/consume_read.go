@@ -19,11 +19,14 @@ type consumeClient interface {
 }
 
 func runConsume(ctx context.Context, o *consumeOptions, client consumeClient) error {
+	if err := o.checkFrom(ctx, client.Admin()); err != nil {
+		return err
+	}
 	plan, err := o.plan(ctx, client.Admin())
 	if err != nil {
 		return o.suggestTopic(ctx, client.Admin(), o.topic, err)
 	}
-	c, err := client.NewConsumer(plan.options...)
+	c, err := client.NewConsumer(append(plan.options, sdk.WithReadFrom(o.from))...)
 	if err != nil {
 		return err
 	}
@@ -42,6 +45,25 @@ func runConsume(ctx context.Context, o *consumeOptions, client consumeClient) er
 		return o.suggestTopic(ctx, client.Admin(), o.topic, err)
 	}
 	return r.verdict()
+}
+
+// checkFrom refuses a node to read from that is none: everything would be read elsewhere, without a word.
+func (o *consumeOptions) checkFrom(ctx context.Context, admin nodeLister) error {
+	if o.fromNode == "" {
+		return nil
+	}
+	ctx, cancel := o.answerIn(ctx)
+	defer cancel()
+	list, err := admin.ListNodes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, n := range list.Nodes {
+		if string(n.ID) == o.fromNode {
+			return nil
+		}
+	}
+	return o.suggestNode(ctx, admin, o.fromNode, errorf(sdk.CodeNodeNotFound, "node %q is not a member of the cluster", o.fromNode))
 }
 
 // reading is one consume under way.

@@ -23,6 +23,8 @@ type Deps struct {
 	Version string
 	// Connect makes a client. It must not wait for a broker: the first request does.
 	Connect func(Target) (Client, error)
+	// DumpSegment reads segment files, for segment dump; nil leaves the command without it.
+	DumpSegment SegmentDumper
 	// Extra adds commands that this package must not know, such as the terminal dashboard.
 	Extra []func(*Session) *cobra.Command
 }
@@ -63,11 +65,15 @@ type Admin interface {
 	shardMover
 	shardRecoverer
 	keyRouter
+	segmentLister
+	segmentDescriber
+	segmentSealer
 }
 
 // Producer is what publish and bench need of sdk.Producer.
 type Producer interface {
 	Send(ctx context.Context, r sdk.Record) (sdk.Ack, error)
+	SendTraced(ctx context.Context, r sdk.Record) (sdk.Ack, sdk.Trace, error)
 	SendAsync(r sdk.Record, done func(sdk.Ack, error)) error
 	Flush(ctx context.Context) error
 	Close(ctx context.Context) error

@@ -200,7 +200,7 @@ func (f *fakeAdmin) RouteKey(_ context.Context, topic string, _ []byte) (sdk.Key
 	}
 	return sdk.KeyRoute{
 		Topic: base.UUID{1}, Version: 7, Hash: 0x4abc << 48, Range: 2, Start: 0x4000 << 48, End: 0x8000 << 48, Segment: 5, Epoch: 3,
-		Replicas: []sdk.NodeAddress{{ID: "n2", Address: "10.0.0.12:2921"}, {ID: "n3", Address: "10.0.0.13:2921"}},
+		Replicas: []sdk.NodeAddress{{ID: "n2", Address: "10.0.0.12:2921"}, {ID: "n3", Address: "10.0.0.13:2921"}}, ReadFrom: "n3",
 	}, nil
 }
 

@@ -31,6 +31,7 @@ type fakeAdmin struct {
 	deleted []sdk.DeleteTopic
 
 	fakeNodes
+	fakeSegments
 }
 
 func (f *fakeAdmin) note(call string) error {
@@ -197,6 +198,7 @@ type fakeProducer struct {
 	mu     sync.Mutex
 	sent   []sdk.Record
 	fail   func(n int, r sdk.Record) error
+	trace  sdk.Trace
 	closed bool
 }
 
@@ -216,6 +218,11 @@ func (p *fakeProducer) take(r sdk.Record) (sdk.Ack, error) {
 }
 
 func (p *fakeProducer) Send(_ context.Context, r sdk.Record) (sdk.Ack, error) { return p.take(r) }
+
+func (p *fakeProducer) SendTraced(_ context.Context, r sdk.Record) (sdk.Ack, sdk.Trace, error) {
+	ack, err := p.take(r)
+	return ack, p.trace, err
+}
 
 func (p *fakeProducer) SendAsync(r sdk.Record, done func(sdk.Ack, error)) error {
 	done(p.take(r))

@@ -30,7 +30,7 @@ TRY
   consume my_topic earliest 10               up to 10 records, then stop
 
 DATA      publish consume
-TOPICS    topic route            LAYOUT  shard
+TOPICS    topic route            LAYOUT  segment shard
 NODES     node cluster events    SCRIPT  wait run
 MEASURE   bench                  SETUP   config context completion version
 LEARN     help <command | topic>, explain <code>, cheat <topic>, schema <name>

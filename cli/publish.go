@@ -30,23 +30,25 @@ type publishOptions struct {
 	value      string
 	rate       float64 // records a second; 0 = as fast as they come
 	goOn       bool    // --continue-on-error
+	trace      bool
 
 	producer []sdk.ProducerOption
 }
 
 // ackDocument is the document of publish: one for each record.
 type ackDocument struct {
-	Topic      string    `json:"topic" col:"TOPIC"`
-	Range      string    `json:"range" col:"RANGE"`
-	Offset     int64     `json:"offset" col:"OFFSET"`
-	Key        term.Text `json:"key,omitzero" col:"KEY"`
-	KeyB64     string    `json:"key_b64,omitempty"`
-	ValueBytes int       `json:"value_bytes" col:"BYTES"`
-	Timestamp  term.Time `json:"timestamp" doc:"when the broker appended the record; --timestamp sets the record's own, which consume shows"`
-	Segment    string    `json:"segment" col:"SEGMENT,wide"`
-	AckedBy    []string  `json:"acked_by" col:"ACKED-BY"`
-	TookMs     float64   `json:"took_ms" col:"TOOK" as:"ms"`
-	Record     int64     `json:"record" doc:"place in the input, from 1"`
+	Topic      string        `json:"topic" col:"TOPIC"`
+	Range      string        `json:"range" col:"RANGE"`
+	Offset     int64         `json:"offset" col:"OFFSET"`
+	Key        term.Text     `json:"key,omitzero" col:"KEY"`
+	KeyB64     string        `json:"key_b64,omitempty"`
+	ValueBytes int           `json:"value_bytes" col:"BYTES"`
+	Timestamp  term.Time     `json:"timestamp" doc:"when the broker appended the record; --timestamp sets the record's own, which consume shows"`
+	Segment    string        `json:"segment" col:"SEGMENT,wide"`
+	AckedBy    []string      `json:"acked_by" col:"ACKED-BY"`
+	TookMs     float64       `json:"took_ms" col:"TOOK" as:"ms"`
+	Record     int64         `json:"record" doc:"place in the input, from 1"`
+	Trace      *publishTrace `json:"trace,omitempty" doc:"with --trace: where the time went"`
 }
 
 // publishFlags are the flags as typed, before parse gives them meaning.
@@ -55,7 +57,7 @@ type publishFlags struct {
 	in, keyDelim, recDelim, rate, z       string
 	linger, batchBytes                    string
 	headers                               []string
-	tombstone, goOn                       bool
+	tombstone, goOn, trace                bool
 	count                                 int64
 }
 
@@ -94,6 +96,7 @@ func newPublishCommand(a *app) *cobra.Command {
 	f.StringVar(&raw.linger, "linger", "", "wait this `DURATION` for more records before a batch is sent (default 5ms)")
 	f.StringVar(&raw.batchBytes, "batch-bytes", "", "send a batch at this `SIZE` (default 1MiB)")
 	f.BoolVar(&raw.goOn, "continue-on-error", false, "go on after a record that failed, and exit 8 at the end")
+	f.BoolVar(&raw.trace, "trace", false, "of one record: tell where its time went, stage by stage and replica by replica")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := o.parse(args, raw, cmd.Flags().Changed); err != nil {
 			return err
@@ -108,7 +111,7 @@ func newPublishCommand(a *app) *cobra.Command {
 }
 
 func (o *publishOptions) parse(args []string, raw publishFlags, changed func(string) bool) error {
-	o.topic, o.in, o.goOn = args[0], raw.in, raw.goOn
+	o.topic, o.in, o.goOn, o.trace = args[0], raw.in, raw.goOn, raw.trace
 	if err := o.parseRecordFlags(raw, changed); err != nil {
 		return err
 	}
@@ -118,7 +121,13 @@ func (o *publishOptions) parse(args []string, raw publishFlags, changed func(str
 	if changed("in") && o.in != "lines" && o.in != "jsonl" && o.in != "bytes" && !strings.Contains(o.in, "%") {
 		return usagef("--in %q is not lines, jsonl, bytes or a format such as '%%k:%%v'", o.in)
 	}
-	return o.parseArgs(args[1:], raw, changed)
+	if err := o.parseArgs(args[1:], raw, changed); err != nil {
+		return err
+	}
+	if o.trace && o.single == nil {
+		return usagef("--trace traces one record: give its key and value")
+	}
+	return nil
 }
 
 // parseArgs decides between the literal record, the template and stdin.
@@ -276,7 +285,13 @@ func runPublish(ctx context.Context, o *publishOptions, client publishClient) er
 		return err
 	}
 	start := o.Now()
-	ack, err := p.Send(ctx, *o.single)
+	var trace sdk.Trace
+	var ack sdk.Ack
+	if o.trace {
+		ack, trace, err = p.SendTraced(ctx, *o.single)
+	} else {
+		ack, err = p.Send(ctx, *o.single)
+	}
 	elapsed := o.Now().Sub(start)
 	if cerr := p.Close(ctx); err == nil && cerr != nil && !errors.Is(cerr, context.DeadlineExceeded) {
 		err = cerr
@@ -285,7 +300,13 @@ func runPublish(ctx context.Context, o *publishOptions, client publishClient) er
 		return o.suggestTopic(ctx, client.Admin(), o.topic, sendError(err))
 	}
 	doc := newAckDocument(ack, o.topic, o.single, 1, elapsed)
-	return unprinted(o.output().Object(doc, func(p *term.Page) { p.Line("%s", ackLine(doc, o.single.Key)) }))
+	if o.trace {
+		doc.Trace = newPublishTrace(trace)
+	}
+	return unprinted(o.output().Object(doc, func(p *term.Page) {
+		p.Line("%s", ackLine(doc, o.single.Key))
+		doc.Trace.page(p)
+	}))
 }
 
 // deliverIn is the producer's share of a command's time. It ends a little earlier, because the producer knows why a record

@@ -77,6 +77,7 @@ func commands(a *app) []*cobra.Command {
 		newTopicCommand(a),
 		newRouteCommand(a),
 		newNodeCommand(a),
+		newSegmentCommand(a),
 		newShardCommand(a),
 		newClusterCommand(a),
 		newEventsCommand(a, "events"),
@@ -95,6 +96,7 @@ func commands(a *app) []*cobra.Command {
 		hidden(newClusterStatusCommand(a, "status")),
 		hidden(newNodeListCommand(a, "nodes")),
 		hidden(newShardListCommand(a, "shards")),
+		hidden(newSegmentListCommand(a, "segments")),
 		hidden(newEventsCommand(a, "monitor")),
 	}
 }

@@ -34,6 +34,7 @@ type routeDocument struct {
 	Epoch       int32       `json:"epoch"`
 	Leader      string      `json:"write_leader" col:"WRITE-LEADER"`
 	Replicas    []string    `json:"replicas" col:"REPLICAS" doc:"any of them serves reads"`
+	ReadFrom    string      `json:"read_from" col:"READ-FROM" doc:"the replica that a consumer here would ask first; those equally near are spread"`
 	Trace       []traceStep `json:"trace,omitempty"`
 }
 
@@ -94,7 +95,7 @@ func runRoute(ctx context.Context, o *routeOptions, admin routeAdmin, topic, key
 	doc := routeDocument{
 		Schema: schemaRoute, Topic: topic, ID: r.Topic.String(), Version: r.Version, Key: term.String(key), Hash: term.Hash(r.Hash),
 		Range: r.Range.String(), Start: term.Hash(r.Start), End: spanEnd(r.End), Shard: located.Shard.String(), ShardLeader: string(located.Leader),
-		Segment: r.Segment.String(), Epoch: int32(r.Epoch), Replicas: []string{},
+		Segment: r.Segment.String(), Epoch: int32(r.Epoch), Replicas: []string{}, ReadFrom: string(r.ReadFrom),
 	}
 	for i, n := range r.Replicas {
 		if doc.Replicas = append(doc.Replicas, string(n.ID)); i == 0 {

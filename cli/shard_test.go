@@ -168,7 +168,7 @@ func TestShardRecover(t *testing.T) {
 
 func TestRoute(t *testing.T) {
 	out, _, exit, _ := onThree(t, nil, "route t user123")
-	require.Equal(t, "HASH                RANGE  SHARD  SHARD-LEADER  SEGMENT  WRITE-LEADER  REPLICAS\n0x4abc000000000000  r2     3      n1            s5       n2            n2 n3\n", out)
+	require.Equal(t, "HASH                RANGE  SHARD  SHARD-LEADER  SEGMENT  WRITE-LEADER  REPLICAS  READ-FROM\n0x4abc000000000000  r2     3      n1            s5       n2            n2 n3     n3\n", out)
 	require.Equal(t, ExitOK, exit)
 	out, _, _, _ = onThree(t, func(a *fakeAdmin) { a.silent = []sdk.NodeID{"n3"} }, "route t user123 --trace")
 	require.Contains(t, out, "write leader at 10.0.0.12:2921: answers\n")

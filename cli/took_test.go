@@ -106,7 +106,7 @@ func TestBenchCountsBatchesAfterTheWarmup(t *testing.T) {
 		if err := l.run(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if r := l.report(l.totals(), startCPU()); r.Records == 0 || r.Batches != r.Records || r.BatchRecords != 1 || len(p.sent) <= int(r.Records) {
+		if r := l.report(l.totals(), startCPU(), nil); r.Records == 0 || r.Batches != r.Records || r.BatchRecords != 1 || len(p.sent) <= int(r.Records) {
 			t.Errorf("%d records in %d batches of %v, %d with the warm-up", r.Records, r.Batches, r.BatchRecords, len(p.sent))
 		}
 	})

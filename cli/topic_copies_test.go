@@ -13,20 +13,23 @@ func TestTopicDescribeIsHonest(t *testing.T) {
 	segment := func(replicas ...base.NodeID) sdk.SegmentDetail {
 		s := sdk.SegmentDetail{ID: 1, State: base.StateActive}
 		for _, n := range replicas {
-			s.Replicas = append(s.Replicas, sdk.ReplicaDetail{Node: n})
+			s.Replicas = append(s.Replicas, sdk.ReplicaDetail{Node: n, State: "in_sync"})
 		}
+		s.Copies = len(replicas)
 		return s
 	}
 	silent := segment("n3")
 	silent.Unknown = true
+	behind := segment("n1", "n2", "n3")
+	behind.Replicas[2].State, behind.Copies = "behind", 2
 	for name, c := range map[string]struct {
 		copies   int
 		segments []sdk.SegmentDetail
 		want     []string
 	}{
 		"as many as asked for": {3, []sdk.SegmentDetail{segment("n1", "n2", "n3")}, []string{"factor 3\n"}},
-		"as many as are made":  {1, []sdk.SegmentDetail{segment("n1")}, []string{"factor 3, but this version makes 1 of 3 copies of a segment\n"}},
-		"fewer than are made":  {3, []sdk.SegmentDetail{segment("n1", "n2")}, []string{"factor 3; 1 segment with fewer copies, down to 2 of 3\n"}},
+		"fewer than asked for": {3, []sdk.SegmentDetail{segment("n1", "n2")}, []string{"factor 3; 1 segment with fewer copies, down to 2 of 3\n"}},
+		"one does not count":   {3, []sdk.SegmentDetail{behind}, []string{"down to 2 of 3\n", "n3 (behind)"}},
 		"nobody knows":         {1, []sdk.SegmentDetail{silent}, []string{"not counted: 1 segment whose leader did not answer\n", "no_answer"}},
 	} {
 		topic := fakeTopic("t", 1)

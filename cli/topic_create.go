@@ -41,6 +41,7 @@ type createdTopic struct {
 	DryRun            bool          `json:"dry_run"`
 	TookMs            float64       `json:"took_ms"`
 	Placement         []placedRange `json:"placement,omitempty" doc:"with --explain"`
+	Reasons           []string      `json:"reasons,omitempty" doc:"with --explain: why each node was chosen or not, for the first ranges"`
 }
 
 // placedRange is where a range of a new topic begins.
@@ -225,7 +226,7 @@ func runCreateTopic(ctx context.Context, o *createTopicOptions, admin interface 
 		Created: !o.dryRun, DryRun: o.dryRun, TookMs: millis(o.Now().Sub(start)),
 	}
 	if o.explain {
-		doc.Placement = placementOf(made.Topic)
+		doc.Placement, doc.Reasons = placementOf(made.Topic), made.Explain
 	}
 	if err := o.printCreated(doc); err != nil {
 		if doc.Created {
@@ -250,6 +251,12 @@ func (o *createTopicOptions) printCreated(doc createdTopic) error {
 		if o.explain {
 			p.Line("")
 			p.Table(doc.Placement)
+			for i, reason := range doc.Reasons {
+				if i == 0 {
+					p.Line("")
+				}
+				p.Line("%s", term.Escape(reason))
+			}
 		}
 	})
 }

@@ -57,21 +57,30 @@ type rangeRow struct {
 }
 
 type segmentRow struct {
-	ID        string    `json:"id" col:"SEGMENT"`
-	Topic     string    `json:"topic"`
-	Range     string    `json:"range" col:"RANGE"`
-	State     string    `json:"state" col:"STATE"`
-	Cause     string    `json:"cause" col:"CAUSE"`
-	Epoch     int32     `json:"epoch"`
-	Base      int64     `json:"base" col:"BASE"`
-	End       int64     `json:"end" col:"END"`
-	Records   int64     `json:"records" col:"RECORDS" as:"count"`
-	Bytes     int64     `json:"bytes" col:"SIZE" as:"bytes"`
-	Replicas  []string  `json:"replicas" col:"REPLICAS"`
-	CreatedAt term.Time `json:"created_at" col:"AGE" as:"age"`
-	SealedAt  term.Time `json:"sealed_at" col:"SEALED,wide"`
-	GapMs     int64     `json:"gap_ms" col:"GAP,wide" as:"ms"`
-	Unknown   bool      `json:"unknown" doc:"its leader did not answer: end, records and bytes are not known"`
+	ID        string       `json:"id" col:"SEGMENT"`
+	Topic     string       `json:"topic"`
+	Range     string       `json:"range" col:"RANGE"`
+	State     string       `json:"state" col:"STATE"`
+	Cause     string       `json:"cause" col:"CAUSE"`
+	Epoch     int32        `json:"epoch"`
+	Base      int64        `json:"base" col:"BASE"`
+	End       int64        `json:"end" col:"END"`
+	Records   int64        `json:"records" col:"RECORDS" as:"count"`
+	Bytes     int64        `json:"bytes" col:"SIZE" as:"bytes"`
+	Replicas  []string     `json:"replicas" col:"REPLICAS"`
+	Copies    int          `json:"copies" doc:"replicas that hold it whole, as far as they answered"`
+	States    []replicaRow `json:"replica_states"`
+	CreatedAt term.Time    `json:"created_at" col:"AGE" as:"age"`
+	SealedAt  term.Time    `json:"sealed_at" col:"SEALED,wide"`
+	GapMs     int64        `json:"gap_ms" col:"GAP,wide" as:"ms"`
+	Unknown   bool         `json:"unknown" doc:"its leader did not answer: end, records and bytes are not known"`
+}
+
+// replicaRow is one replica of a segment in topic describe.
+type replicaRow struct {
+	Node       string `json:"node"`
+	State      string `json:"state" doc:"leader, in_sync, behind, missing, restarted, damaged, no_answer"`
+	DurableEnd int64  `json:"durable_end"`
 }
 
 type settingRow struct {
@@ -131,7 +140,7 @@ func newTopicDocument(t sdk.TopicDetail) topicDocument {
 	}
 	for _, r := range doc.RangeList {
 		for _, s := range r.Segments {
-			if len(s.Replicas) < doc.ReplicationFactor {
+			if s.lacks(doc.ReplicationFactor) > 0 {
 				doc.FewCopies++
 			}
 		}
@@ -162,10 +171,11 @@ func newSegmentRow(topic string, r sdk.RangeID, s sdk.SegmentDetail) segmentRow 
 	row := segmentRow{
 		ID: s.ID.String(), Topic: topic, Range: r.String(), State: s.State.String(), Cause: s.Cause.String(), Epoch: int32(s.Epoch),
 		Base: s.Base, End: s.End, Records: s.Records, Bytes: s.Bytes, CreatedAt: timeOf(s.CreatedMs), SealedAt: timeOf(s.SealedMs),
-		GapMs: s.GapMs, Replicas: []string{}, Unknown: s.Unknown,
+		GapMs: s.GapMs, Replicas: []string{}, Unknown: s.Unknown, Copies: s.Copies, States: []replicaRow{},
 	}
 	for _, rep := range s.Replicas {
 		row.Replicas = append(row.Replicas, string(rep.Node))
+		row.States = append(row.States, replicaRow{Node: string(rep.Node), State: rep.State, DurableEnd: rep.DurableEnd})
 	}
 	return row
 }
@@ -201,9 +211,7 @@ func (o *topicDescribeOptions) page(p *term.Page, doc topicDocument) {
 			segments = append(segments, r.Segments...)
 		}
 		for i := range segments {
-			if segments[i].Unknown {
-				segments[i].State = "no_answer" // what the figures of its row are worth
-			}
+			segments[i].forPeople()
 		}
 		section(p, all, "Segments")
 		p.Table(segments)
@@ -211,6 +219,31 @@ func (o *topicDescribeOptions) page(p *term.Page, doc topicDocument) {
 	if (all || o.config) && len(doc.Config) > 0 {
 		section(p, all, "Settings")
 		p.Table(inWords(doc.Config))
+	}
+}
+
+// lacks is how many copies there are too few, as far as that is known. One that was sealed without a record needs none.
+func (s *segmentRow) lacks(factor int) int {
+	if s.Unknown || s.State == "sealed" && s.Base == s.End {
+		return 0
+	}
+	return max(factor-s.Copies, 0)
+}
+
+// forPeople says in STATE what the figures of the row are worth, and in REPLICAS which copies do not count.
+func (s *segmentRow) forPeople() {
+	if s.Unknown {
+		s.State = "no_answer"
+		return
+	}
+	s.Replicas = make([]string, len(s.States))
+	for i, r := range s.States {
+		s.Replicas[i] = r.Node
+		switch r.State {
+		case "", "leader", "in_sync":
+		default:
+			s.Replicas[i] += " (" + r.State + ")"
+		}
 	}
 }
 
@@ -223,10 +256,6 @@ func section(p *term.Page, heading bool, text string) {
 
 func (o *topicDescribeOptions) summary(p *term.Page, doc topicDocument) {
 	h := p.Human()
-	ack := "on stable storage of every replica before it is acked"
-	if doc.Durability == sdk.DurabilityReplicated.String() {
-		ack = "in memory of every replica when it is acked; a power loss of all of them loses it"
-	}
 	retention := "for ever"
 	if doc.RetentionMs > 0 {
 		retention = formatSpan(doc.RetentionMs)
@@ -236,7 +265,7 @@ func (o *topicDescribeOptions) summary(p *term.Page, doc topicDocument) {
 		"Id", doc.ID,
 		"Created", h.Time.FormatDate(doc.CreatedAt.Time, h.Now),
 		"Replication", "factor "+strconv.Itoa(doc.ReplicationFactor)+copiesText(doc),
-		"Durability", ack,
+		"Durability", durabilityText(doc.Durability),
 		"Retention", retention,
 		"Data", h.Bytes.Format(doc.Bytes)+" in "+plural(doc.Records, "record")+", "+plural(int64(doc.Segments), "segment")+lackingText(doc),
 		"Shard", doc.Shard+" (leader "+orDash(doc.ShardLeader)+")",
@@ -253,11 +282,8 @@ func copiesText(doc topicDocument) string {
 	fewest := doc.ReplicationFactor
 	for _, r := range doc.RangeList {
 		for _, s := range r.Segments {
-			fewest = min(fewest, len(s.Replicas))
+			fewest = min(fewest, doc.ReplicationFactor-s.lacks(doc.ReplicationFactor))
 		}
-	}
-	if doc.Copies > 0 && doc.Copies < doc.ReplicationFactor && fewest >= doc.Copies {
-		return fmt.Sprintf(", but this version makes %d of %d copies of a segment", doc.Copies, doc.ReplicationFactor)
 	}
 	return fmt.Sprintf("; %s with fewer copies, down to %d of %d", plural(int64(doc.FewCopies), "segment"), fewest, doc.ReplicationFactor)
 }

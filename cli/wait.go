@@ -24,7 +24,7 @@ const (
 // waitDocument is the document of every wait.
 type waitDocument struct {
 	Schema    string  `json:"schema"`
-	What      string  `json:"what" doc:"cluster, node, shard, topic or range"`
+	What      string  `json:"what" doc:"cluster, node, shard, topic, range or segment"`
 	Subject   string  `json:"subject"`
 	Condition string  `json:"condition"`
 	Met       bool    `json:"met"`
@@ -46,6 +46,7 @@ func newWaitCommand(a *app) *cobra.Command {
 		newWaitShardCommand(a),
 		newWaitTopicCommand(a),
 		newWaitRangeCommand(a),
+		newWaitSegmentCommand(a),
 	)
 	cmd.Long = "Waits until something is so, for 60 s unless --timeout says otherwise, and exits 12 when it was not by then. What\n" +
 		"was seen last is printed. Nobody answering is not a failure before the time is up; then it is exit 3."

@@ -15,6 +15,14 @@ func plural(n int64, one string) string {
 	return term.FormatCount(n) + " " + one + "s"
 }
 
+// pluralAs is plural for words of their own.
+func pluralAs(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return term.FormatCount(n) + " " + many
+}
+
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 // orDash is a name for people: harmless, whatever a broker calls itself, and - where there is none.

@@ -21,6 +21,8 @@ type KeyRoute struct {
 	Epoch      Epoch
 	// Replicas hold the active segment; the leader, which takes writes, comes first.
 	Replicas []NodeAddress
+	// ReadFrom is the replica that a consumer of this client would read from, as far as it is measured yet.
+	ReadFrom NodeID
 }
 
 // RouteKey tells where records of a topic with this routing key go: their hash, range, segment, and the nodes that
@@ -47,6 +49,10 @@ func (a *Admin) RouteKey(ctx context.Context, topic string, key []byte) (KeyRout
 			found.Segment, found.Epoch = rr.Active.ID, rr.Active.Epoch
 			for _, n := range rr.Active.Replicas {
 				found.Replicas = append(found.Replicas, NodeAddress{ID: n, Address: r.address[n]})
+			}
+			ref := base.RangeRef{Topic: r.ID, Range: rr.ID}
+			if order := a.c.order(ReadNearest(), ref, rr.Active.Replicas, func(NodeID) bool { return false }); len(order) > 0 {
+				found.ReadFrom = order[0]
 			}
 		}
 		return found, nil

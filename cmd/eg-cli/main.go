@@ -14,6 +14,6 @@ import (
 var release = "0.1.0-dev"
 
 func main() {
-	deps := cli.Deps{IO: term.System(os.Getenv), Getenv: os.Getenv, Version: release}
+	deps := cli.Deps{IO: term.System(os.Getenv), Getenv: os.Getenv, Version: release, DumpSegment: dumpSegment}
 	os.Exit(cli.Main(context.Background(), deps, os.Args[1:]))
 }
