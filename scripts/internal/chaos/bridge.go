@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -19,13 +20,22 @@ type rule struct {
 	args []string
 }
 
+// names is where ip keeps the names of namespaces.
+const names = "/run/netns"
+
 // subnet is the nodes' network; the bridge has its last address.
 const subnet = "10.77.0."
 
 // newBridge makes namespaces for n nodes. This process must be in a network namespace and a mount namespace of its own:
-// the names of namespaces are mounts, and go away with the latter.
+// the names of namespaces are mounts on files, and go away with the latter.
 func newBridge(n int) (*bridge, error) {
 	b := &bridge{}
+	if err := os.MkdirAll(names, 0o755); err != nil {
+		return nil, err
+	}
+	if err := output("mount", "-t", "tmpfs", "chaos", names); err != nil {
+		return nil, err
+	}
 	steps := [][]string{
 		{"link", "set", "lo", "up"},
 		{"link", "add", "br0", "type", "bridge"},
