@@ -186,3 +186,37 @@ func TestMemoryOfAllReplicasIsFasterThanTheirDisks(t *testing.T) {
 		w.check()
 	})
 }
+
+// A leader whose own data port is cut finds every follower silent, and would find the next ones so too.
+func TestLeaderThatIsCutOffDoesNotStay(t *testing.T) {
+	teamBubble(t, teamOptions{nodes: 5, fsync: time.Millisecond}, func(t *testing.T, m *team) {
+		w := m.writer(testRef, 1000, 100, 10)
+		w.write(0, 20)
+		for node := range m.members {
+			m.net.silence("n1", node, true)
+		}
+		began := time.Now()
+		w.write(20, 20)
+		require.Less(t, time.Since(began), time.Second)
+		require.Len(t, m.coord.requests(), 1)
+		require.ElementsMatch(t, []base.NodeID{"n1", "n2", "n3"}, m.coord.requests()[0].Late)
+		require.NotEqual(t, base.NodeID("n1"), m.coord.leaderOf(testRef))
+	})
+}
+
+func TestLeaderWhoseFollowersAllFailStays(t *testing.T) {
+	teamBubble(t, teamOptions{nodes: 5, fsync: time.Millisecond}, func(t *testing.T, m *team) {
+		other := base.RangeRef{Topic: testTopic, Range: 2}
+		m.coord.create(other, "n1", "n4", "n5")
+		w, v := m.writer(testRef, 1000, 100, 10), m.writer(other, 1_000_000, 100, 1)
+		ended := make(chan struct{})
+		go func() { v.write(0, 3000); close(ended) }()
+		w.write(0, 20)
+		m.net.silence("n1", "n2", true)
+		m.net.silence("n1", "n3", true)
+		w.write(20, 20)
+		require.ElementsMatch(t, []base.NodeID{"n2", "n3"}, m.coord.requests()[0].Late, "n4 and n5 answer")
+		require.Equal(t, base.NodeID("n1"), m.coord.leaderOf(testRef))
+		<-ended
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/replica"
 )
 
 const (
@@ -83,6 +84,29 @@ func (b *lateBook) recent(now time.Time) []base.NodeID {
 
 // LateNodes lists the nodes that stood still in a segment led here within the last 10 s, this one among them.
 func (p *Plane) LateNodes(now time.Time) []base.NodeID { return p.late.recent(now) }
+
+// suspects adds this node to those that a roll is to replace if it may be the one that is cut off: no follower of the
+// segment has given a sign, and none of any other segment has acked anything for as long. Were it to stay the leader, its
+// next followers would be silent too.
+func (a *actor) suspects(r replica.Roll, now time.Time) []base.NodeID {
+	p, l := a.plane, a.lead
+	if r.Cause != base.CauseReplicaFailure || len(l.followers) < 2 || slices.Contains(r.Late, p.o.Node) {
+		return r.Late
+	}
+	if p.age(now)-p.heardMs.Load() < p.o.ReplicaTimeout.Milliseconds() {
+		return r.Late
+	}
+	for i := range l.followers {
+		if f := &l.followers[i]; !slices.Contains(r.Late, f.node) && !(f.lost && f.silent) {
+			return r.Late
+		}
+	}
+	late := append(slices.Clone(r.Late), p.o.Node)
+	if p.o.Replaceable != nil && !p.o.Replaceable(a.current, slices.Concat(late, r.Lost)) {
+		return r.Late
+	}
+	return late
+}
 
 // judgeLate decides about replicas that stand still: the segment ends, so that its range goes on without them, if that is
 // not done too often on account of one node, and if there is somewhere to go on. It reports whether it ended.

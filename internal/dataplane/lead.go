@@ -41,6 +41,7 @@ type follower struct {
 	down    bool   // that has ended, and there is no other yet
 	heard   bool   // it has answered on that
 	lost    bool   // it never will again
+	silent  bool   // lost, without a word of it or of its port
 	asks    bool   // for the state too
 
 	sent, acked int64     // ends

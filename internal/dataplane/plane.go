@@ -180,6 +180,8 @@ type Plane struct {
 	fed    chan struct{} // capacity 1: there is credit for who waits for it
 	late   lateBook
 
+	heardMs atomic.Int64 // of the plane's life, when a follower acked something last
+
 	mends    mender        // copies that are short of their segments' ends
 	held     held          // bytes of what leaders have sent and nothing has taken yet
 	waiting  atomic.Int64  // bytes of appends that wait

@@ -68,7 +68,10 @@ func (a *actor) loseDown(now time.Time) {
 		return
 	}
 	for _, node := range l.replica.Lost() {
-		a.lose(l.follower(node), "disconnected", now)
+		if f := l.follower(node); !f.lost {
+			f.silent = true
+			a.lose(f, "disconnected", now)
+		}
 	}
 }
 
@@ -76,11 +79,12 @@ func (a *actor) loseDown(now time.Time) {
 // So it gets more time than one whose connection breaks. One that refuses gets some too: else a coordinator that goes on
 // placing it would cost a roll for each of its answers.
 func (a *actor) awaitFirst(f *follower, link peer.Link, now time.Time) {
-	patience := a.plane.o.ReplicaTimeout
-	if link.Refused && link.Boot >= f.boot {
+	patience, refused := a.plane.o.ReplicaTimeout, link.Refused && link.Boot >= f.boot
+	if refused {
 		patience = a.plane.askAgain()
 	}
 	if now.Sub(a.lead.beganAt) >= patience {
+		f.silent = !refused
 		a.lose(f, "never connected", now)
 	}
 }
@@ -255,6 +259,7 @@ func (a *actor) onHeld(f *follower, m *ackArrival, now time.Time) {
 		l.allOpen()
 	}
 	f.nudgedAt = now
+	a.plane.heardMs.Store(a.plane.age(now))
 	if m.end <= f.sent {
 		f.acked = max(f.acked, m.end)
 	}

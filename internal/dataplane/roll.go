@@ -75,7 +75,7 @@ func (a *actor) askRoll(r replica.Roll, now time.Time) {
 	}
 	l := a.lead
 	a.ask(RollRequest{
-		Ref: a.ref, Topic: a.current.Name, Segment: l.seg, Epoch: l.epoch, End: r.End, Cause: r.Cause, Late: r.Late, Lost: r.Lost,
+		Ref: a.ref, Topic: a.current.Name, Segment: l.seg, Epoch: l.epoch, End: r.End, Cause: r.Cause, Late: a.suspects(r, now), Lost: r.Lost,
 		Bytes: l.bytes, LastAppendMs: l.lastMs, FrozenMs: a.rolledAt.UnixMilli(),
 	})
 }

@@ -214,3 +214,8 @@ func (c *teamCoord) requests() []RollRequest {
 	defer c.mu.Unlock()
 	return slices.Clone(c.asked)
 }
+
+func (c *teamCoord) leaderOf(ref base.RangeRef) base.NodeID {
+	last := c.last(ref)
+	return last.Leader().Node
+}
