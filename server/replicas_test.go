@@ -292,3 +292,96 @@ func TestOffsetsByTimeWithoutANode(t *testing.T) {
 	require.Nil(t, a.Error)
 	require.Zero(t, a.Offset)
 }
+
+// Who waits at a leader that is replaced behind its back is woken when it hears of that.
+func TestWaiterAtALeaderThatIsReplaced(t *testing.T) {
+	t.Parallel()
+	c := newTrio(t)
+	ref, leader, _ := c.topic("orders", base.TopicConfig{})
+	leader.mustProduce(ref, "only")
+	w := leader.park(ref, 1)
+	c.cable(leader).pull()
+	next := c.goesOn(ref, leader, "elsewhere")
+	c.cable(leader).putBack()
+	f := w.woken("the loss of its role")
+	if len(f.values) == 0 {
+		require.Contains(t, []base.Code{base.CodeOK, base.CodeBehind}, f.Code)
+	} else {
+		require.Equal(t, []string{"elsewhere"}, f.values, "it has become a follower")
+	}
+	require.Equal(t, []string{"only", "elsewhere"}, next.readAll(ref, 0, 2))
+}
+
+// Only the leader takes records. It tells, if it is asked to, where the time went, and a follower tells who leads.
+func TestProduceToReplicas(t *testing.T) {
+	t.Parallel()
+	c := newTrio(t)
+	ref, leader, followers := c.topic("orders", base.TopicConfig{})
+	for _, f := range followers {
+		_, err := f.produce(ref, makeBatch(t, -1, -1, "v"))
+		var e *base.Error
+		require.ErrorAs(t, err, &e)
+		require.Contains(t, []base.Code{base.CodeNotLeader, base.CodeSegmentMoved}, e.Code)
+		require.Equal(t, base.Redirect{Node: leader.id.Node, Address: leader.Addr()}, e.Redirect)
+		require.Equal(t, base.NotApplied, e.Outcome)
+	}
+	req := wire.ProduceRequest{Topic: ref.Topic, Range: ref.Range, SpanHi: ^uint64(0), TimeoutMs: 10_000, Trace: true}
+	a, payload, err := call[wire.ProduceResponse](leader, wire.KindProduce, req, makeBatch(t, -1, -1, "v"))
+	require.NoError(t, err)
+	require.Zero(t, a.Base)
+	var trace wire.ProduceTrace
+	require.NoError(t, wire.Decode(payload, &trace))
+	require.Equal(t, leader.id.Node, trace.Node)
+	require.Len(t, trace.Replicas, 2)
+	require.LessOrEqual(t, trace.FsyncUs, trace.CommitUs)
+	for _, r := range trace.Replicas {
+		require.LessOrEqual(t, r.SentUs, r.AckUs)
+		require.LessOrEqual(t, r.AckUs, trace.CommitUs)
+	}
+	req.Trace = false
+	_, payload, err = call[wire.ProduceResponse](leader, wire.KindProduce, req, makeBatch(t, -1, -1, "v"))
+	require.NoError(t, err)
+	require.Empty(t, payload)
+}
+
+// A follower that is lost costs its segment, and the journal says whose fault it was.
+func TestALostFollowerInTheJournal(t *testing.T) {
+	t.Parallel()
+	c := newTrio(t)
+	ref, leader, followers := c.topic("orders", base.TopicConfig{})
+	leader.mustProduce(ref, "first")
+	lost := followers[0].id.Node
+	c.cables[lost].pull()
+	c.goesOn(ref, followers[0], "second")
+	soon(t, "the shard's leader tells of the seal", func() bool {
+		for _, n := range c.nodes {
+			for _, e := range n.events(500) {
+				if e.Type != "SEGMENT_SEALED" || e.Subject != "orders/r1" {
+					continue
+				}
+				require.Equal(t, "REPLICA_FAILURE", e.Cause)
+				require.Regexp(t, `(late|lost)=`+string(lost), e.Detail)
+				require.Contains(t, e.Detail, "replicas="+string(leader.id.Node)+",")
+				require.NotRegexp(t, `replicas=\S*`+string(lost), e.Detail)
+				require.Contains(t, e.Detail, "end=1")
+				return true
+			}
+		}
+		return false
+	})
+	soon(t, "the new leader tells that it goes on", func() bool {
+		for _, e := range leader.events(500) {
+			if e.Type == "SEGMENT_OPENED" && e.Subject == "orders/r1" {
+				require.Equal(t, "REPLICA_FAILURE", e.Cause)
+				require.Contains(t, e.Detail, "role=leader")
+				return true
+			}
+		}
+		return false
+	})
+	d := must[wire.DescribeTopicResponse](leader, wire.KindDescribeTopic, wire.DescribeTopicRequest{Name: "orders"}).Topic
+	require.Equal(t, 2, len(d.Ranges[0].Segments))
+	require.Contains(t, states(d.Ranges[0].Segments[0]), wire.ReplicaNoAnswer)
+	require.Equal(t, []string{wire.ReplicaLeader, wire.ReplicaInSync}, states(d.Ranges[0].Segments[1]))
+	require.Positive(t, d.Summary.UnderReplicated)
+}
