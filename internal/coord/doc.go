@@ -3,8 +3,9 @@
 // tells nodes what was committed until they confirm it.
 //
 // The nouns: a Coord owns the loops; a loop owns everything about its shard and shares nothing; its inbox is the one
-// place where other goroutines reach it; an outbox a node holds what that node has not confirmed; the agenda says
-// which topic's retention is due when; a recovery is a segment whose leader cannot go on.
+// place where other goroutines reach it; an outbox a disk of a node holds what that has not confirmed; the agenda says
+// which topic's retention is due when; the actives are the segments that are written to, by the nodes of their replicas;
+// a recovery is one of them whose leader cannot go on, a wish one that should end for the sake of its replicas.
 //
 // One operation: a leader freezes its segment and calls RequestRoll. The request lands in the loop's inbox with
 // others; one plan gives all of them replica sets; one command commits them; each caller gets its successor's
@@ -22,5 +23,12 @@
 //     command that names what is not active any more changes nothing. So reads are local, and late orders do no harm.
 //   - A node that started anew is told again what it holds, and by its answers it is found what it led and cannot go on
 //     with. What it has of ranges that were trimmed meanwhile is found by a census (census.go).
-//   - Nothing is scanned on a timer. Idle topics cost nothing: the agenda knows the next due time.
+//   - A leader is gone when its port refuses, when it is rumoured dead and not heard, when it has started anew, or when
+//     neither this node nor another replica of the segment has heard it for two seconds (gone.go, hearsay.go). Its
+//     segments are fenced and sealed in rounds: those that somebody asks for first, the others so many a second.
+//   - A fence is asked of every replica, the leader too. Those that are connected are waited for, at most 200 ms once one
+//     has answered; an answer that comes later still counts (fence.go).
+//   - What a follower confirms says nothing of whether a segment is open: only its leader's word does.
+//   - Nothing is scanned on a timer. Idle topics cost nothing: the agenda knows the next due time, and who depends on a
+//     node is known by its index.
 package coord

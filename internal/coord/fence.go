@@ -60,7 +60,7 @@ func (rs *recoveries) onFenced(f fenced) {
 // settleFences marks the segments whose answers suffice.
 func (l *loop) settleFences(now time.Time) {
 	l.recover.fresh = 0
-	for _, r := range l.recover.all {
+	for _, r := range l.recover.flying {
 		switch {
 		case r.state != fencesOut:
 		case r.settled(len(r.Answers), now):
@@ -91,6 +91,7 @@ func (l *loop) fence(now time.Time) {
 	}
 	requests, err := l.fenceRequests(list)
 	if err != nil {
+		l.recover.sorted = false
 		l.lookAgain(now.Add(again))
 		return
 	}
@@ -136,6 +137,7 @@ func (l *loop) sendFences(list []*recovery, requests map[base.Replica][]meta.Fen
 	rs.round++
 	for _, r := range list {
 		r.state, r.Answers = fencesOut, nil
+		rs.flying[r.Segment] = r
 		r.fencing = fencing{round: rs.round, until: now.Add(l.coord.o.FenceTimeout), end: now.Add(l.coord.o.TellTimeout)}
 	}
 	for to, fences := range requests {

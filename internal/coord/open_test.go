@@ -70,3 +70,34 @@ func TestAwaitOpenGivesUp(t *testing.T) {
 		require.ErrorIs(t, w.coord.AwaitOpen(t.Context(), base.RootShard, topic.ID), base.CodeNotLeader)
 	})
 }
+
+// A follower confirms before there is anything to hold: a segment is open when its leader says so.
+func TestOnlyItsLeaderOpensASegment(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		n2 := w.join("n2")
+		n2.fail = base.Errorf(base.CodeUnreachable, "tell", "not yet")
+		topic := w.place("orders", base.TopicConfig{MinReplicas: 1}, "n2", "n1")
+		opened := make(chan error, 1)
+		go func() { opened <- w.coord.AwaitOpen(context.Background(), base.RootShard, topic.ID) }()
+		rest(time.Minute)
+		_, held := w.holds(topic.Ranges[0].Active().ID)
+		require.True(t, held)
+		require.Empty(t, opened)
+		n2.mu.Lock()
+		n2.fail = nil
+		n2.mu.Unlock()
+		require.NoError(t, <-opened)
+	})
+}
+
+// Nor is it a follower's to say that a segment cannot go on.
+func TestAFollowersRefusalSealsNothing(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.join("n2")
+		w.node.leaving = true
+		w.place("orders", base.TopicConfig{MinReplicas: 1}, "n2", "n1")
+		rest(time.Minute)
+		require.Nil(t, w.recovered("orders"))
+		require.Equal(t, Status{}, w.coord.Status()[0])
+	})
+}

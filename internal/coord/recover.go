@@ -49,15 +49,21 @@ const backgroundRound = 500 * time.Millisecond
 // with records; the others are sealed in the background, so many a second.
 type recoveries struct {
 	all       map[base.SegmentID]*recovery
-	round     uint64 // of fences, that was sent last
-	fresh     int    // segments of which answers may still come that are worth waiting for
+	flying    map[base.SegmentID]*recovery // those whose fences are out, or answered
+	unknown   int                          // those of which it is known why they could not be decided
+	sorted    bool                         // nothing has changed since next looked at all of them
+	wait      time.Time                    // when it is to look again nevertheless; zero: not
+	round     uint64                       // of fences, that was sent last
+	fresh     int                          // segments of which answers may still come that are worth waiting for
 	perSecond int
 	tokens    float64 // of the background
 	refilled  time.Time
 }
 
 func newRecoveries(perSecond int) recoveries {
-	return recoveries{all: make(map[base.SegmentID]*recovery), perSecond: perSecond, tokens: maxFences}
+	return recoveries{
+		all: make(map[base.SegmentID]*recovery), flying: make(map[base.SegmentID]*recovery), perSecond: perSecond, tokens: maxFences,
+	}
 }
 
 func (rs *recoveries) len() int { return len(rs.all) }
@@ -71,7 +77,7 @@ func (rs *recoveries) file(ref base.RangeRef, seg base.SegmentID, epoch base.Epo
 	r = &recovery{haste: h, Recovery: planner.Recovery{
 		Ref: ref, Segment: seg, Epoch: epoch, Cause: base.CauseRecovery, SinceMs: now.UnixMilli(),
 	}}
-	rs.all[seg] = r
+	rs.all[seg], rs.sorted = r, false
 	return r, true
 }
 
@@ -81,7 +87,7 @@ func (rs *recoveries) hasten(r *recovery, h haste, now time.Time) {
 		if r.haste == nobodys {
 			r.SinceMs = now.UnixMilli()
 		}
-		r.haste = h
+		r.haste, rs.sorted = h, false
 	}
 }
 
@@ -115,7 +121,7 @@ func (rs *recoveries) lost(a *active, cause base.Cause, wanted bool, now time.Ti
 // are out.
 func (rs *recoveries) foundAgain(seg base.SegmentID) {
 	if r := rs.all[seg]; r != nil && r.lost && r.state == toFence {
-		delete(rs.all, seg)
+		rs.done(seg)
 	}
 }
 
@@ -130,7 +136,7 @@ func (rs *recoveries) stateless(a *meta.Assignment, now time.Time) {
 // opened drops the recovery of a segment that could be opened after all.
 func (rs *recoveries) opened(seg base.SegmentID) {
 	if r := rs.all[seg]; r != nil && len(r.On) > 0 && r.state == toFence {
-		delete(rs.all, seg)
+		rs.done(seg)
 	}
 }
 
@@ -146,7 +152,7 @@ func (rs *recoveries) want(req *RollRequest, now time.Time) {
 // ready lists those whose answers are here.
 func (rs *recoveries) ready() []planner.Recovery {
 	var list []planner.Recovery
-	for _, r := range rs.all {
+	for _, r := range rs.flying {
 		if r.state == answered {
 			list = append(list, r.Recovery)
 		}
@@ -154,17 +160,37 @@ func (rs *recoveries) ready() []planner.Recovery {
 	return list
 }
 
-func (rs *recoveries) done(seg base.SegmentID) { delete(rs.all, seg) }
+func (rs *recoveries) done(seg base.SegmentID) {
+	if r := rs.all[seg]; r != nil {
+		rs.explain(r, nil)
+		delete(rs.all, seg)
+		delete(rs.flying, seg)
+	}
+}
+
+// explain keeps why a recovery could not be decided.
+func (rs *recoveries) explain(r *recovery, why *base.Error) {
+	if r.why != nil {
+		rs.unknown--
+	}
+	if r.why = why; why != nil {
+		rs.unknown++
+	}
+}
 
 // undecided starts a recovery over, later: the answers did not suffice, or the seal was not committed.
 func (rs *recoveries) undecided(seg base.SegmentID, why *base.Error, now time.Time) {
 	if r := rs.all[seg]; r != nil {
-		r.state, r.Answers, r.why, r.retryAt = toFence, nil, why, now.Add(again)
+		rs.explain(r, why)
+		r.state, r.Answers, r.retryAt = toFence, nil, now.Add(again)
+		rs.sorted = false
+		delete(rs.flying, seg)
 	}
 }
 
 // rouse ends the pauses: what has changed about the nodes may be what was waited for.
 func (rs *recoveries) rouse() {
+	rs.sorted = false
 	for _, r := range rs.all {
 		r.retryAt = time.Time{}
 	}
@@ -173,6 +199,15 @@ func (rs *recoveries) rouse() {
 // next picks the segments of the next round: those in a hurry, then what the background may have. wait is when to
 // look again for the rest.
 func (rs *recoveries) next(now time.Time) (list []*recovery, wait time.Time) {
+	if rs.sorted && (rs.wait.IsZero() || now.Before(rs.wait)) {
+		return nil, rs.wait
+	}
+	list, rs.wait = rs.pick(now)
+	rs.sorted = true
+	return list, rs.wait
+}
+
+func (rs *recoveries) pick(now time.Time) (list []*recovery, wait time.Time) {
 	rs.refill(now)
 	var idle []*recovery
 	for _, r := range rs.all {

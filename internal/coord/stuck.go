@@ -30,6 +30,9 @@ func (c *Coord) Stuck() []Stuck {
 
 // stuck lists the recoveries that were judged, and could not be decided.
 func (rs *recoveries) stuck() []Stuck {
+	if rs.unknown == 0 {
+		return nil
+	}
 	var list []Stuck
 	for _, r := range rs.all {
 		if r.why != nil && len(list) < maxStuck {

@@ -44,7 +44,7 @@ func (l *loop) wish(now time.Time) {
 			l.list(now)
 		}
 	}
-	if !w.again.IsZero() {
+	if now.Before(w.again) { // else it is due, and waits for the next list: to look again now would be to spin until then
 		l.lookAgain(w.again)
 	}
 	if len(w.list) == 0 {
