@@ -1,11 +1,34 @@
 package seal
 
+// milestone is something that a search must come by at least once, or it proves less than it says.
+type milestone uint8
+
+const (
+	ackedInSuccessor  milestone = 1 << iota // producers go on behind the seal
+	ackedBySeal                             // the committed end covers what the leader had not committed
+	ackedBehindSeal                         // a leader acks below an end that it does not know of yet
+	tailReplayed                            // a leader gives the successor what was pending
+	sealedByRestarted                       // no replica ran unbroken, and the end was found all the same
+	shortCopy                               // an intact copy ends below the committed end, and was not counted
+	refused                                 // a follower refuses a leader
+	allMilestones     = 1<<iota - 1
+)
+
+func (m *model) pass(stone milestone) { m.passed |= stone }
+
 // acked notes that a leader acks an offset to a producer; by its own commit, or because the committed end covers it.
 func (r *run) acked(seg, offset int, payload uint8, byCommit bool) {
 	g := &r.w.ghosts
 	r.see(seg, offset, payload, "acked")
 	if !byCommit {
+		r.pass(ackedBySeal)
 		return
+	}
+	if seg > 0 {
+		r.pass(ackedInSuccessor)
+	}
+	if r.segment(&r.w, seg).End >= 0 {
+		r.pass(ackedBehindSeal)
 	}
 	if other := g.acked[offset]; other != 0 && other != uint8(seg+1) {
 		r.fail("I7: s%d and s%d both ack offset %d", other, seg+1, offset)
@@ -90,7 +113,11 @@ func (r *run) checkCopies(seg int) {
 			}
 			whole[offset] = p
 		}
-		if r.w.ghosts.counted[seg]&(1<<at) != 0 && base+c.count < end {
+		if base+c.count >= end {
+			continue
+		}
+		r.pass(shortCopy)
+		if r.w.ghosts.counted[seg]&(1<<at) != 0 {
 			r.fail("I6: s%d ends at %d and the unbroken copy of %s, which was counted, at %d", seg+1, end, nodeName(at), base+c.count)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"strings"
 
+	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/replica"
 )
 
@@ -28,11 +29,13 @@ func (f *finding) String() string {
 type search struct {
 	*model
 
-	seed           maphash.Seed
-	met            map[uint64]struct{}
-	parents        []parent
-	found          *finding
-	frontier, next []reached
+	seed     maphash.Seed
+	met      map[uint64]struct{}
+	parents  []parent
+	found    *finding
+	moves    int // steps out of the state at hand that change something
+	frontier []reached
+	next     []reached
 }
 
 // parent is how a state was first reached.
@@ -80,6 +83,7 @@ func (s *search) try(from *reached, by step, take func(r *run)) {
 	if r.w == from.w && r.bad == "" {
 		return
 	}
+	s.moves++
 	if r.bad == "" {
 		h := maphash.Comparable(s.seed, r.w)
 		if _, ok := s.met[h]; ok {
@@ -108,9 +112,11 @@ func (s *search) trace(id int32) []string {
 	return lines
 }
 
-// expand takes every step that can be taken.
+// expand takes every step that can be taken. Where there is none the system must be one that works: a segment that takes
+// batches, or the last one of this world.
 func (s *search) expand(from *reached) {
 	w := &from.w
+	s.moves = 0
 	for at := range w.nodes {
 		s.nodeSteps(from, at)
 		for seg := range s.segments(w) {
@@ -122,6 +128,19 @@ func (s *search) expand(from *reached) {
 		}
 	}
 	s.coordinatorSteps(from)
+	if s.moves == 0 && s.found == nil && s.stuck(w) {
+		s.found = &finding{what: describe("I13: nobody can end s%d", s.segments(w)), trace: s.trace(from.id)}
+	}
+}
+
+// stuck reports whether the active segment takes no batches and will never end.
+func (s *search) stuck(w *world) bool {
+	seg := s.shards[w.meta].active()
+	if seg+1 >= int(s.bounds.segments) {
+		return false
+	}
+	lead := w.nodes[s.segment(w, seg).nodes[0]].lead[seg]
+	return lead <= opening || s.leads[lead].core.State() != replica.Leading
 }
 
 func (s *search) nodeSteps(from *reached, at int) {
@@ -196,9 +215,7 @@ func (s *search) copySteps(from *reached, at, seg int) {
 		}
 	}
 	s.try(from, with(fenceStep, 0, 0), func(r *run) { r.arriveFence(at, seg) })
-	if seg > 0 {
-		s.try(from, with(toldStep, 0, 0), func(r *run) { r.told(at, seg) })
-	}
+	s.try(from, with(toldStep, 0, 0), func(r *run) { r.told(at, seg) })
 	if b.tellAll || n.lead[seg] > opening {
 		s.try(from, with(sealedStep, 0, 0), func(r *run) { r.toldSealed(at, seg) })
 	}
@@ -290,6 +307,9 @@ func (r *run) commitRoll(cmd commandID) {
 	next := r.commit(r.w.meta, cmd)
 	if r.shards[next].active() == before {
 		return
+	}
+	if r.proposals[cmd].Cause == base.CauseLeaderFailure && r.proposals[cmd].counted == 0 {
+		r.pass(sealedByRestarted)
 	}
 	r.w.meta = next
 	r.w.ghosts.counted[before] = r.proposals[cmd].counted

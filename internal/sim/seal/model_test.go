@@ -14,6 +14,7 @@ type model struct {
 
 	bounds bounds
 	plant  plant
+	passed milestone
 
 	shards    []*shard
 	shardIDs  map[string]metaID

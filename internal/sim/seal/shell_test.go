@@ -52,6 +52,7 @@ func (r *run) beginToLead(at, seg int) {
 	if old := r.leads[n.lead[seg-1]].core; old.State() == replica.Sealed {
 		for _, payload := range old.Tail() {
 			r.append(at, seg, payload)
+			r.pass(tailReplayed)
 		}
 	}
 }
@@ -166,6 +167,7 @@ func (r *run) obey(at, seg int, verdict replica.Verdict, e entry) {
 
 // lost is the word that this replica will never ack again.
 func (r *run) lost(at, seg int) {
+	r.pass(refused)
 	if r.bounds.losses {
 		r.w.net[seg].lost |= 1 << at
 	}
