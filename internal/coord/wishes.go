@@ -76,6 +76,7 @@ func (l *loop) list(now time.Time) {
 	})
 	if err != nil {
 		w.stale = true
+		l.lookAgain(now.Add(listEvery))
 		return
 	}
 	slices.SortFunc(w.list, func(a, b planner.Renewal) int {

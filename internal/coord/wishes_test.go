@@ -204,3 +204,17 @@ func TestALeaderThatForgetsAnOrderIsAskedAgain(t *testing.T) {
 		require.Len(t, w.node.orderedRolls(), 2)
 	})
 }
+
+// A node that is settled sooner than the list may be made anew does not keep the loop turning.
+func TestADateThatComesTooSoonIsWaitedFor(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.node.obeys = true
+		w.join("n2")
+		w.place("orders", base.TopicConfig{ReplicationFactor: 3, MinReplicas: 2}, "n1", "n2")
+		rest(10 * time.Second)
+		w.join("n3")
+		w.settledAt("n3", time.Now().Add(300*time.Millisecond))
+		rest(3 * time.Second)
+		require.Len(t, w.node.orderedRolls(), 1)
+	})
+}
