@@ -1,8 +1,10 @@
 package store
 
 import (
+	"bytes"
 	oldrand "math/rand"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -333,4 +335,63 @@ func TestAVoidTailInTheFileIsNotCounted(t *testing.T) {
 	info, _ := n.Info(1)
 	require.EqualValues(t, len(bytesOf(all)), info.Bytes)
 	sameBytes(t, bytesOf(all), n.mustRead(refOf(1), 10, 1<<20))
+}
+
+// Readers, checkpoints and evictions go on while a copy is mended.
+func TestMendingBesideEverythingElse(t *testing.T) {
+	donor, all := whole(t, 120)
+	end := endOf(all)
+	o := small()
+	o.CacheBytes = 1
+	n := start(t, vfs.NewMem(), o)
+	require.NoError(t, n.Start(t.Context()))
+	n.openSegment(specOf(1, 3, 10))
+	for _, b := range clones(all[:10]) {
+		require.NoError(t, n.appendWait(1, b))
+	}
+	n.seal(1, end)
+	want := bytesOf(all)
+	stop := make(chan struct{})
+	var others sync.WaitGroup
+	others.Go(func() {
+		for running(stop) {
+			got, _, err := n.read(refOf(1), 10, 3000)
+			if err != nil && base.CodeOf(err) != base.CodeBehind || !bytes.HasPrefix(want, got) {
+				t.Errorf("read %d bytes: %v", len(got), err)
+				return
+			}
+		}
+	})
+	others.Go(func() {
+		for running(stop) {
+			if err := n.checkpoint(); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for {
+		info, _ := n.Info(1)
+		if info.Whole() {
+			break
+		}
+		tail, err := donor.Tail(1, info.DurableEnd, end, 2000)
+		require.NoError(t, err)
+		require.NoError(t, n.Mend(1, clones(tail.Batches)))
+	}
+	close(stop)
+	others.Wait()
+	sameBytes(t, want, n.mustRead(refOf(1), 10, 5000))
+	require.NoError(t, n.checkpoint())
+	n.restart()
+	sameBytes(t, want, n.mustRead(refOf(1), 10, 5000))
+}
+
+func running(stop chan struct{}) bool {
+	select {
+	case <-stop:
+		return false
+	default:
+		return true
+	}
 }
