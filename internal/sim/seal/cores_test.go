@@ -63,18 +63,27 @@ type cores struct {
 
 func newCores() *cores {
 	return &cores{
-		leads: make([]leads, opening+1), leadIDs: make(map[string]coreID), leadCalls: make(map[leadEvent]led),
+		leads: make([]leads, retired+1), leadIDs: make(map[string]coreID), leadCalls: make(map[leadEvent]led),
 		follows: make([]follows, 1), followIDs: make(map[follows]coreID),
 	}
 }
 
 // newLeader is what the shell makes when a segment's open record is durable.
 func (c *cores) newLeader(seg int, s *segment) coreID {
+	return c.keepLead(leads{core: replica.NewLeader[uint8](leadConfig(s)), name: fmt.Sprint(seg, s.Replicas)})
+}
+
+// resumed is what it makes of a leader that was dropped: all up to next is committed.
+func (c *cores) resumed(seg int, s *segment, next int) coreID {
+	return c.keepLead(leads{core: replica.Resume[uint8](leadConfig(s), int64(next)), name: fmt.Sprint(seg, s.Replicas)})
+}
+
+func leadConfig(s *segment) replica.Config {
 	cfg := replica.Config{Self: s.Replicas[0].Node, Base: s.Base}
 	for _, r := range s.Replicas[1:] {
 		cfg.Followers = append(cfg.Followers, r.Node)
 	}
-	return c.keepLead(leads{core: replica.NewLeader[uint8](cfg), name: fmt.Sprint(seg, s.Replicas)})
+	return cfg
 }
 
 func (c *cores) keepLead(l leads) coreID {

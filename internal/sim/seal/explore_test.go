@@ -121,7 +121,10 @@ func (s *search) expand(from *reached) {
 		s.nodeSteps(from, at)
 		for seg := range s.segments(w) {
 			n := &w.nodes[at]
-			if n.lead[seg] > opening {
+			if n.lead[seg] == retired {
+				s.try(from, step{kind: resumeStep, at: uint8(at), seg: uint8(seg)}, func(r *run) { r.resume(at, seg) })
+			}
+			if running(n.lead[seg]) {
 				s.leaderSteps(from, at, seg)
 			}
 			s.copySteps(from, at, seg)
@@ -140,7 +143,7 @@ func (s *search) stuck(w *world) bool {
 		return false
 	}
 	lead := w.nodes[s.segment(w, seg).nodes[0]].lead[seg]
-	return lead <= opening || s.leads[lead].core.State() != replica.Leading
+	return lead != retired && !running(lead) || running(lead) && s.leads[lead].core.State() != replica.Leading
 }
 
 func (s *search) nodeSteps(from *reached, at int) {
@@ -189,6 +192,9 @@ func (s *search) leaderSteps(from *reached, at, seg int) {
 			s.try(from, with(drainStep, 0), func(r *run) { r.w.freezes++; r.callLead(at, seg, leadEvent{kind: leadDrain}) })
 		}
 	}
+	if b.retire && core.Idle() && !b.last(seg) {
+		s.try(from, with(retireStep, 0), func(r *run) { r.w.nodes[at].lead[seg] = retired })
+	}
 	if core.State() == replica.Frozen && s.plant.thaw {
 		s.try(from, with(thawStep, 0), func(r *run) { r.rebuild(at, seg) })
 	}
@@ -216,7 +222,7 @@ func (s *search) copySteps(from *reached, at, seg int) {
 	}
 	s.try(from, with(fenceStep, 0, 0), func(r *run) { r.arriveFence(at, seg) })
 	s.try(from, with(toldStep, 0, 0), func(r *run) { r.told(at, seg) })
-	if b.tellAll || n.lead[seg] > opening {
+	if b.tellAll || running(n.lead[seg]) {
 		s.try(from, with(sealedStep, 0, 0), func(r *run) { r.toldSealed(at, seg) })
 	}
 }

@@ -127,8 +127,13 @@ type node struct {
 // coreID names an interned core; 0 is none.
 type coreID uint16
 
-// opening stands for a leader whose open record is on its way to the disk.
-const opening coreID = 1
+const (
+	opening coreID = 1 // a leader whose open record is on its way to the disk
+	retired coreID = 2 // a leader that had nothing to do and was dropped, with all it knew
+)
+
+// running reports whether a leader is there to be called.
+func running(id coreID) bool { return id > retired }
 
 func (n *node) String() string {
 	var b strings.Builder

@@ -38,8 +38,8 @@ func (r *run) countLateAck(at, seg int) {
 	}
 }
 
-// resume makes a leader again of what the log holds.
-func (r *run) resume(at int) {
+// resumeAll makes leaders again of what the log holds.
+func (r *run) resumeAll(at int) {
 	n := &r.w.nodes[at]
 	for seg := range r.segments(&r.w) {
 		s, c := r.segment(&r.w, seg), n.copyOf(seg, n.n)

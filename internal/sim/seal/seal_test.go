@@ -25,6 +25,7 @@ var worlds = []named{
 	{"all are told", bounds{batches: 1, segments: 2, freezes: 1, fences: 1, tellAll: true}},
 	{"readers", bounds{batches: 2, segments: 2, freezes: 1, fences: 1, readers: true}},
 	{"late opens", bounds{batches: 1, segments: 2, freezes: 1, fences: 1, late: true, losses: true}},
+	{"leaders that retire", bounds{batches: 2, segments: 2, freezes: 1, fences: 1, losses: true, retire: true}},
 	{"leader killed", bounds{batches: 2, segments: 2, fences: 1, crashes: n3{1, 0, 0}}},
 	{"leader killed twice", bounds{batches: 1, segments: 2, fences: 1, alive: true, crashes: n3{2, 0, 0}}},
 	{"follower killed", bounds{batches: 1, segments: 2, freezes: 1, fences: 1, crashes: n3{0, 1, 0}}},

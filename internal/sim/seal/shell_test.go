@@ -46,7 +46,7 @@ func (r *run) beginToLead(at, seg int) {
 	n := &r.w.nodes[at]
 	n.lead[seg] = r.newLeader(seg, r.segment(&r.w, seg))
 	r.w.net[seg].opened = true
-	if seg == 0 || n.lead[seg-1] <= opening {
+	if seg == 0 || !running(n.lead[seg-1]) {
 		return
 	}
 	if old := r.leads[n.lead[seg-1]].core; old.State() == replica.Sealed {
@@ -62,6 +62,15 @@ func (r *run) append(at, seg int, payload uint8) {
 	n := &r.w.nodes[at]
 	n.disk.append(record(batchEntry, seg, int(payload)))
 	r.callLead(at, seg, leadEvent{kind: leadAppend, arg: payload})
+}
+
+// resume makes a leader again that was dropped: dataplane.(*actor).resume. The log refuses its batches if it was fenced
+// meanwhile.
+func (r *run) resume(at, seg int) {
+	n, s := &r.w.nodes[at], r.segment(&r.w, seg)
+	if int(n.fenced) <= seg {
+		n.lead[seg] = r.resumed(seg, s, int(s.Base)+n.copyOf(seg, n.n).count)
+	}
 }
 
 // callLead gives a leader an event and carries out what it comes to: dataplane.(*actor).settle.
@@ -97,7 +106,7 @@ func (r *run) callLead(at, seg int, e leadEvent) {
 // arriveAck is a follower's ack at the leader: dataplane.(*actor).onAckFrom.
 func (r *run) arriveAck(at, seg, from int) {
 	n, m := &r.w.nodes[at], &r.w.net[seg]
-	if n.lead[seg] <= opening || m.acks[from] == 0 {
+	if !running(n.lead[seg]) || m.acks[from] == 0 {
 		return
 	}
 	r.callLead(at, seg, leadEvent{kind: leadAck, node: uint8(from), arg: m.acks[from] - 1})
@@ -108,7 +117,7 @@ func (r *run) arriveAck(at, seg, from int) {
 
 // arriveLost is a follower's word that it will never ack again.
 func (r *run) arriveLost(at, seg, from int) {
-	if r.w.nodes[at].lead[seg] > opening && r.w.net[seg].lost&(1<<from) != 0 {
+	if running(r.w.nodes[at].lead[seg]) && r.w.net[seg].lost&(1<<from) != 0 {
 		r.callLead(at, seg, leadEvent{kind: leadLost, node: uint8(from)})
 	}
 }
@@ -227,7 +236,7 @@ func (r *run) fsync(at int) {
 func (r *run) durable(at, seg, end int) {
 	n := &r.w.nodes[at]
 	switch {
-	case n.lead[seg] > opening:
+	case running(n.lead[seg]):
 		r.callLead(at, seg, leadEvent{kind: leadDurable, arg: uint8(end)})
 	case n.follow[seg] != 0:
 		r.callFollow(at, seg, func(f *replica.Follower) { f.Durable(int64(end)) })
@@ -273,9 +282,10 @@ func (r *run) stop(at, seg int) {
 	n.fenced = max(n.fenced, uint8(seg+1))
 	for old := 0; old <= seg; old++ {
 		switch {
+		case n.lead[old] == retired:
 		case n.lead[old] == opening:
 			n.lead[old] = 0
-		case n.lead[old] > opening:
+		case running(n.lead[old]):
 			r.callLead(at, old, leadEvent{kind: leadFreeze})
 		case n.follow[old] != 0:
 			r.callFollow(at, old, (*replica.Follower).Fence)
@@ -319,8 +329,9 @@ func (r *run) toldSealed(at, seg int) {
 	}
 	c := n.copyOf(seg, n.n)
 	switch {
-	case n.lead[seg] > opening:
+	case running(n.lead[seg]):
 		r.callLead(at, seg, leadEvent{kind: leadSealed, arg: uint8(s.End)})
+	case n.lead[seg] == retired: // its copy is all there is
 	case n.follow[seg] == 0:
 		n.lead[seg] = 0
 		n.follow[seg] = r.newFollower(seg, s)
@@ -357,7 +368,7 @@ func (r *run) restart(at int) {
 	n.lead, n.follow = [maxSegments]coreID{}, [maxSegments]coreID{}
 	n.fenced = n.fence()
 	if r.plant.leaderResumes {
-		r.resume(at)
+		r.resumeAll(at)
 		return
 	}
 	n.boot++

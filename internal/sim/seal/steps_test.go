@@ -23,6 +23,8 @@ const (
 	freezeStep
 	drainStep
 	thawStep
+	retireStep
+	resumeStep
 	fenceStep
 	toldStep
 	sealedStep
@@ -59,6 +61,10 @@ func (s step) String() string {
 		return fmt.Sprintf("%s drains %s", at, seg)
 	case thawStep:
 		return fmt.Sprintf("%s thaws %s", at, seg)
+	case retireStep:
+		return fmt.Sprintf("%s lets its idle leader of %s go", at, seg)
+	case resumeStep:
+		return fmt.Sprintf("%s makes its leader of %s again", at, seg)
 	case fenceStep:
 		return fmt.Sprintf("%s gets the fence of %s", at, seg)
 	case toldStep:

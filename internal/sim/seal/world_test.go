@@ -17,6 +17,7 @@ type bounds struct {
 	tellAll bool // every replica may hear where a segment ended; else only those that lead it or the next one
 	losses  bool // a follower that refuses tells the leader so; else the leader only ever gives up by a freeze
 	late    bool // opens of followers may be late, those of the first segment too; else a segment that is open is open on all
+	retire  bool // a leader without anything to do is dropped, and made again for the next batch
 	alive   bool // a coordinator may also seal by fences what has a leader that lives, and place it again
 }
 
