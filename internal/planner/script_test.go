@@ -307,8 +307,10 @@ func (a arguments) str(key, or string) string {
 
 func (a arguments) nodes(key string) []base.NodeID {
 	var list []base.NodeID
-	for _, v := range a[key] {
-		list = append(list, base.NodeID(v))
+	for v := range strings.SplitSeq(a.str(key, ""), ",") {
+		if v != "" {
+			list = append(list, base.NodeID(v))
+		}
 	}
 	return list
 }

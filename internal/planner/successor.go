@@ -13,30 +13,67 @@ import (
 // for want of it. A link that is cut for a moment heals in that time, and one that stays cut costs a roll each time.
 const lostPatience = time.Second
 
+// suspectFor is how long after a roll the next one makes its leader suspect.
+const suspectFor = 10 * time.Second
+
 // successor is the set for a roll that the segment's leader asks for. When replicas fail, are too few or leave, the others
 // stay, the leader first: it goes on with what it has in memory, and producers see nothing but the wait. Where the leader
-// names itself, or is the one that leaves, the best of the others leads. The other rolls are planned, and spread the load
-// anew.
+// names itself, is suspect, or is the one that leaves, the best of the others leads. The other rolls are planned, and
+// spread the load anew.
 func (in *Input) successor(placer *Placer, t *meta.Topic, seg *meta.Segment, req *RollRequest) Want {
-	w := Want{Config: t.Config, Least: t.Config.MinReplicasOrDefault(), Late: slices.Clone(req.Late)}
-	for _, id := range req.Lost {
-		switch n, ok := in.View.Node(id); {
-		case ok && seg != nil && movedOn(seg, base.Replica{Node: id, Disk: n.Disk}, &n):
-			// What was lost is a start that is over: the next one is a candidate like any other, once it is settled.
-		case in.waited(req) >= lostPatience:
-			w.Late = append(w.Late, id)
-		default:
-			w.Lost = append(w.Lost, id)
-		}
+	w := Want{Config: t.Config, Least: t.Config.MinReplicasOrDefault()}
+	if seg == nil {
+		return w
+	}
+	if in.suspect(t.Range(req.Ref.Range), seg, req) {
+		w.Late = []base.NodeID{seg.Leader().Node} // and not those that it names
+	} else {
+		w.Late, w.Lost = in.failed(seg, req)
 	}
 	switch req.Cause {
 	case base.CauseReplicaFailure, base.CauseRecovery, base.CauseDrain:
-		if seg != nil {
-			w.Keep = in.remaining(placer, seg, w.Late)
-		}
+		w.Keep = in.remaining(placer, seg, w.Late)
 	default:
 	}
 	return w
+}
+
+// failed are the replicas that are taken again only where there are no others, and those that are not taken at all.
+func (in *Input) failed(seg *meta.Segment, req *RollRequest) (late, lost []base.NodeID) {
+	late = slices.Clone(req.Late)
+	for _, id := range req.Lost {
+		switch n, ok := in.View.Node(id); {
+		case ok && movedOn(seg, base.Replica{Node: id, Disk: n.Disk}, &n):
+			// What was lost is a start that is over: the next one is a candidate like any other, once it is settled.
+		case in.waited(req) >= lostPatience:
+			late = append(late, id)
+		default:
+			lost = append(lost, id)
+		}
+	}
+	return late, lost
+}
+
+// suspect reports whether it is rather the leader that failed: it names all of its followers, and they are well as far
+// as anybody else knows. With a single one that takes a second time, soon after the first.
+func (in *Input) suspect(r *meta.Range, seg *meta.Segment, req *RollRequest) bool {
+	well := 0
+	for _, f := range seg.Replicas[1:] {
+		if !slices.Contains(req.Late, f.Node) && !slices.Contains(req.Lost, f.Node) {
+			return false
+		}
+		if n, ok := in.View.Node(f.Node); ok && n.Unfit() == "" && !n.Slow && !n.Full && !movedOn(seg, f, &n) {
+			well++
+		}
+	}
+	return well > 1 || well == 1 && in.again(r, seg)
+}
+
+// again reports whether the segment before this one, of the same leader, ended a moment ago because replicas failed.
+func (in *Input) again(r *meta.Range, seg *meta.Segment) bool {
+	i := slices.Index(r.Segments, seg) - 1
+	return i >= 0 && r.Segments[i].Cause == base.CauseReplicaFailure && r.Segments[i].Leader() == seg.Leader() &&
+		time.Duration(in.NowMs-seg.CreatedMs)*time.Millisecond < suspectFor
 }
 
 // remaining are the replicas of a segment that are well, in the order in which they should go on.
