@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/eastguard/eastguard/internal/base"
 )
@@ -157,6 +158,70 @@ func TestAppendAllocatesNothingInSteadyFlow(t *testing.T) {
 	}
 	step()
 	require.Zero(t, testing.AllocsPerRun(100, step))
+}
+
+func TestSendsAllocateNothingInSteadyFlow(t *testing.T) {
+	l := NewLeader[int](Config{Self: "n1", Followers: []base.NodeID{"n2", "n3"}})
+	step := func() {
+		for i := range 8 {
+			l.Append(10, 1000, i)
+			if sends := l.Ready().Sends; len(sends) != 2 || len(sends[0].Items) != 1 { // require would allocate
+				t.Fatal("not sent to both")
+			}
+		}
+		l.LocalDurable(l.Next(), time.Time{})
+		l.FollowerAck("n2", l.Next(), time.Time{})
+		l.FollowerAck("n3", l.Next(), time.Time{})
+		if len(l.Ready().Done) != 8 {
+			t.Fatal("not all acked")
+		}
+	}
+	step()
+	require.Zero(t, testing.AllocsPerRun(100, step))
+}
+
+// TestACloneGoesItsOwnWay plays random events on a leader and on its clones: what happens to a clone changes nothing in
+// the leader, and equal keys stay equal under equal events.
+func TestACloneGoesItsOwnWay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := NewLeader[int](Config{Self: "n1", Followers: []base.NodeID{"n2"}})
+		for i := range rapid.IntRange(1, 30).Draw(t, "steps") {
+			step := rapid.IntRange(0, 5).Draw(t, "step")
+			play := func(l *Leader[int]) Ready[int] {
+				switch step {
+				case 0, 1:
+					if l.Room(1) {
+						l.Append(1, 1, i)
+					}
+				case 2:
+					l.LocalDurable(l.Next(), time.Time{})
+				case 3:
+					l.FollowerAck("n2", l.Next(), time.Time{})
+				case 4:
+					l.FollowerRewind("n2", l.Commit(), time.Time{})
+				case 5:
+					if i > 20 {
+						l.FollowerLost("n2", time.Time{})
+					}
+				}
+				r := l.Ready()
+				r.Done, r.Late = append([]int{}, r.Done...), nil
+				r.Sends = append([]Send[int]{}, r.Sends...)
+				for j := range r.Sends {
+					r.Sends[j].Items = append([]int{}, r.Sends[j].Items...)
+				}
+				return r
+			}
+			before := l.AppendKey(nil)
+			twin := l.Clone()
+			require.Equal(t, before, twin.AppendKey(nil))
+			ready := play(twin)
+			require.Equal(t, before, l.AppendKey(nil), "what happens to a clone")
+			require.Equal(t, ready, play(l))
+			require.Equal(t, twin.AppendKey(nil), l.AppendKey(nil))
+			require.Equal(t, twin.Tail(), l.Tail())
+		}
+	})
 }
 
 func TestResumedLeaderGoesOnWhereItWas(t *testing.T) {
