@@ -55,7 +55,7 @@ func (in *Input) failed(seg *meta.Segment, req *RollRequest) (late, lost []base.
 }
 
 // suspect reports whether it is rather the leader that failed: it names all of its followers, and they are well as far
-// as anybody else knows. With a single one that takes a second time, soon after the first.
+// as anybody else knows. With a single one that takes its own suspicion, or a second time soon after the first.
 func (in *Input) suspect(r *meta.Range, seg *meta.Segment, req *RollRequest) bool {
 	well := 0
 	for _, f := range seg.Replicas[1:] {
@@ -66,7 +66,7 @@ func (in *Input) suspect(r *meta.Range, seg *meta.Segment, req *RollRequest) boo
 			well++
 		}
 	}
-	return well > 1 || well == 1 && in.again(r, seg)
+	return well > 1 || well == 1 && (slices.Contains(req.Late, seg.Leader().Node) || in.again(r, seg))
 }
 
 // again reports whether the segment before this one, of the same leader, ended a moment ago because replicas failed.
