@@ -15,8 +15,8 @@ import (
 // maxParked bounds the fetches that wait for data.
 const maxParked = 16_384
 
-// hearPoll is how often a fetch that waits at a follower looks whether the leader is still heard. Without it nothing
-// would wake the fetch: nothing comes from a leader that is gone.
+// hearPoll is how often a fetch that waits looks whether the leader is still heard, or at the leader whether anybody is.
+// Without it nothing would wake the fetch: nothing comes from a node that is gone.
 const hearPoll = 200 * time.Millisecond
 
 // gapPoll is how often a fetch at the end of a sealed segment looks for the successor, which the store cannot announce
@@ -33,14 +33,15 @@ func (f *fetch) park(a *answer) bool {
 		part.Release()
 	}
 	p.until = f.deadline
+	others := len(f.s.view().Nodes) > 1
 	for i := range a.Ranges {
 		r := &a.Ranges[i]
 		ref := base.RangeRef{Topic: r.Topic, Range: r.Range}
 		switch {
 		case r.State == wire.FetchNext:
 			p.until = earlier(p.until, time.Now().Add(gapPoll))
-		case !f.s.plane.LedHere(ref):
-			p.follows = append(p.follows, ref)
+		case others:
+			p.ends = append(p.ends, ref)
 		}
 	}
 	// From here on p.wake may run at any time, also before all waits are set up.
@@ -63,7 +64,7 @@ func (f *fetch) park(a *answer) bool {
 type parking struct {
 	f       *fetch
 	until   time.Time       // an answer comes in any case
-	follows []base.RangeRef // whose ends are known here only while their leaders are heard
+	ends    []base.RangeRef // which are known here only while other nodes are heard
 	timer   *time.Timer
 	woken   atomic.Bool
 	mu      sync.Mutex
@@ -86,18 +87,18 @@ func (p *parking) wake() {
 // patience is how long the fetch may wait before it is looked at.
 func (p *parking) patience() time.Duration {
 	wait := time.Until(p.until)
-	if len(p.follows) > 0 {
+	if len(p.ends) > 0 {
 		wait = min(wait, hearPoll)
 	}
 	return wait
 }
 
-// tick ends the wait when its time has come, or when a leader has fallen silent.
+// tick ends the wait when its time has come, or when a node has fallen silent.
 func (p *parking) tick() {
 	if p.woken.Load() {
 		return
 	}
-	deaf := slices.ContainsFunc(p.follows, func(ref base.RangeRef) bool { return !p.f.s.plane.Hears(ref) })
+	deaf := slices.ContainsFunc(p.ends, func(ref base.RangeRef) bool { return !p.f.s.hearsOn(ref) })
 	if deaf || !time.Now().Before(p.until) {
 		p.wake()
 		return

@@ -73,6 +73,8 @@ type Server struct {
 	told     eventCounts
 	words    sealWords
 	cuts     lossCache
+
+	isolation isolation
 	retired  chan struct{} // an operator wants this node to leave
 	started  time.Time
 	progress progress
