@@ -86,14 +86,14 @@ func (b *lateBook) recent(now time.Time) []base.NodeID {
 func (p *Plane) LateNodes(now time.Time) []base.NodeID { return p.late.recent(now) }
 
 // suspects adds this node to those that a roll is to replace if it may be the one that is cut off: no follower of the
-// segment has given a sign, and none of any other segment has acked anything for as long. Were it to stay the leader, its
+// segment has given a sign, and none of any other segment has acked anything for a while. Were it to stay the leader, its
 // next followers would be silent too.
 func (a *actor) suspects(r replica.Roll, now time.Time) []base.NodeID {
 	p, l := a.plane, a.lead
 	if r.Cause != base.CauseReplicaFailure || len(l.followers) < 2 || slices.Contains(r.Late, p.o.Node) {
 		return r.Late
 	}
-	if p.age(now)-p.heardMs.Load() < p.o.ReplicaTimeout.Milliseconds() {
+	if p.age(now)-p.heardMs.Load() < p.o.ReplicaTimeout.Milliseconds()/2 {
 		return r.Late
 	}
 	for i := range l.followers {
