@@ -169,6 +169,8 @@ func (s *Server) lookAtCoordinators() (sum coord.Status) {
 	for _, st := range c.Status() {
 		sum.Untold += st.Untold
 		sum.Recoveries += st.Recoveries
+		sum.Undecided += st.Undecided
+		sum.Wishes += st.Wishes
 		sum.Waiting += st.Waiting
 	}
 	return sum
@@ -177,5 +179,7 @@ func (s *Server) lookAtCoordinators() (sum coord.Status) {
 func registerCoordinators(r *telemetry.Registry, f *figures[coord.Status]) {
 	r.GaugeFunc("eastguard_coord_untold_orders", "Orders of the coordinators here that nodes have not confirmed yet.", func() float64 { return float64(f.get().Untold) })
 	r.GaugeFunc("eastguard_coord_recoveries", "Segments that wait for the coordinators here to seal them.", func() float64 { return float64(f.get().Recoveries) })
+	r.GaugeFunc("eastguard_coord_undecided", "Segments of which nobody can say yet how they end: they wait for a replica.", func() float64 { return float64(f.get().Undecided) })
+	r.GaugeFunc("eastguard_coord_wishes", "Segments that are to end soon for the sake of their replicas, which are too few or are to move.", func() float64 { return float64(f.get().Wishes) })
 	r.GaugeFunc("eastguard_coord_waiting_rolls", "Leaders of segments that wait for the coordinators here to decide on a successor.", func() float64 { return float64(f.get().Waiting) })
 }

@@ -206,6 +206,8 @@ type Status struct {
 	Shard      base.ShardID
 	Untold     int // orders that nodes have not confirmed
 	Recoveries int // segments that wait for a seal
+	Undecided  int // of them those whose end could not be told, so far
+	Wishes     int // segments whose leaders will be asked to end them, for the sake of their replicas
 	Waiting    int // callers of RequestRoll
 	Due        int // topics with a retention date
 }

@@ -82,6 +82,9 @@ func (l *loop) run() {
 	}
 }
 
+// shortestSleep keeps what is due already, and cannot be done yet, from turning the loop without end.
+const shortestSleep = time.Millisecond
+
 // sleep is the time to the next thing that is due without anybody saying so.
 func (l *loop) sleep(now time.Time) time.Duration {
 	next := now.Add(time.Hour)
@@ -91,7 +94,7 @@ func (l *loop) sleep(now time.Time) time.Duration {
 	if !l.wakeAt.IsZero() {
 		next = earlier(next, l.wakeAt)
 	}
-	return max(0, next.Sub(now))
+	return max(shortestSleep, next.Sub(now))
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -272,7 +275,7 @@ func (l *loop) view(fn func(*meta.State) error) error {
 }
 
 func (l *loop) publish() {
-	s := Status{Recoveries: l.recover.len(), Due: l.agenda.len()}
+	s := Status{Recoveries: l.recover.len(), Undecided: l.recover.unknown, Wishes: len(l.wishes.list), Due: l.agenda.len()}
 	for _, b := range l.outboxes {
 		s.Untold += b.len()
 	}
