@@ -31,6 +31,12 @@
 // segment's epoch; a copy that reaches it is confirmed as held. One that does not is confirmed as short, and what it lacks
 // is copied from another replica, if that is not much (mend.go).
 //
+// The limits, and what happens at them. A segment has 16 MiB in flight and the node 128 MiB over all segments: more waits.
+// 64 MiB wait over the whole node: more is answered busy at once, and what waits to its deadline is answered busy then. A
+// log that is full for the moment is waited for, a disk that is full ends the segment, or is the answer where no other node
+// could take it. What the queue of a connection does not take is sent when there is room; what a follower has no room for
+// is dropped, and asked for when there is. Each of them shows in a counter (metrics.go).
+//
 // What is not obvious:
 //
 //   - A leader leads a segment for one process start, the one that was placed (meta.Assignment.Boots). An assignment of
