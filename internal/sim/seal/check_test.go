@@ -19,6 +19,9 @@ func (m *model) pass(stone milestone) { m.passed |= stone }
 // acked notes that a leader acks an offset to a producer; by its own commit, or because the committed end covers it.
 func (r *run) acked(seg, offset int, payload uint8, byCommit bool) {
 	g := &r.w.ghosts
+	if r.isLossy(seg) && offset >= int(r.segment(&r.w, seg).End) {
+		return // it is on record that such acks are worth nothing
+	}
 	r.see(seg, offset, payload, "acked")
 	if !byCommit {
 		r.pass(ackedBySeal)
@@ -82,7 +85,7 @@ func (r *run) checkEnd(seg int) {
 
 // checkCopies: of replicas whose disk lost nothing,
 //
-//	I1: every one holds, durably, all that the leader acked,
+//	I1: every one holds, durably, all that the leader acked; or, where the topic wants no more, in memory,
 //	I2, I6: none holds below the committed end anything else than what somebody was told, or than another copy, and
 //	I6: whoever was counted at the seal as a whole copy is one.
 func (r *run) checkCopies(seg int) {
@@ -95,6 +98,12 @@ func (r *run) checkCopies(seg int) {
 			continue
 		}
 		c := n.copyOf(seg, n.durable)
+		if r.bounds.memory {
+			if n.boot != bootOf(s, i) {
+				continue // what it held in memory it holds no more
+			}
+			c = n.copyOf(seg, n.n)
+		}
 		for offset, by := range r.w.ghosts.acked {
 			if by == uint8(seg+1) && (offset-base >= c.count || c.payloads[offset-base] != r.w.ghosts.seen[offset]) {
 				r.fail("I1: offset %d was acked in s%d and %s does not hold it", offset, seg+1, nodeName(at))
@@ -121,4 +130,14 @@ func (r *run) checkCopies(seg int) {
 			r.fail("I6: s%d ends at %d and the unbroken copy of %s, which was counted, at %d", seg+1, end, nodeName(at), base+c.count)
 		}
 	}
+}
+
+func (r *run) isLossy(seg int) bool { return r.w.ghosts.lossy&(1<<seg) != 0 }
+
+// recordLoss notes that whoever was told of offsets at or above an end has been told in vain.
+func (r *run) recordLoss(seg, end int) {
+	g := &r.w.ghosts
+	g.lossy |= 1 << seg
+	clear(g.seen[end:])
+	clear(g.acked[end:])
 }

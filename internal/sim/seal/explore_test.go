@@ -319,4 +319,7 @@ func (r *run) commitRoll(cmd commandID) {
 	}
 	r.w.meta = next
 	r.w.ghosts.counted[before] = r.proposals[cmd].counted
+	if r.proposals[cmd].Lossy {
+		r.recordLoss(before, int(r.proposals[cmd].End))
+	}
 }

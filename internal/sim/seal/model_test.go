@@ -43,7 +43,7 @@ func newModel(b bounds, broken plant) *model {
 		shardIDs: make(map[string]metaID), commits: make(map[commitCall]metaID),
 		proposals: make([]*proposal, 1), commands: make(map[string]commandID), plans: make(map[planCall]commandID),
 	}
-	m.keepShard(found())
+	m.keepShard(found(&b))
 	return m
 }
 
@@ -164,6 +164,9 @@ func (m *model) recovery(s *shard, l look, answers []meta.FenceAnswer) (*proposa
 		}
 	}
 	p, ok := s.planRecovery(l, answers)
+	if ok && m.plant.lossUnrecorded {
+		p.Lossy = false
+	}
 	if ok && m.plant.maximum {
 		for _, a := range answers {
 			if a.Kind == meta.Extent {

@@ -19,6 +19,7 @@ type plant struct {
 	minimumOfRestarted bool // restarted copies count like unbroken ones
 	anyDisk            bool // an empty disk answers for the one that was named
 	bootIgnored        bool // another process of the node opens the segment
+	lossUnrecorded     bool // nobody writes down that acks from memory may be gone
 	unlistedIsUnbroken bool // a disk that does not list the segment is taken for one that never held it
 }
 

@@ -7,5 +7,5 @@ package seal
 const (
 	race    = false
 	deep    = 1_000_000
-	planted = 60_000
+	planted = 100_000
 )

@@ -6,5 +6,5 @@ package seal
 const (
 	race    = true
 	deep    = 15_000
-	planted = 60_000
+	planted = 100_000
 )

@@ -26,6 +26,7 @@ var worlds = []named{
 	{"readers", bounds{batches: 2, segments: 2, freezes: 1, fences: 1, readers: true}},
 	{"late opens", bounds{batches: 1, segments: 2, freezes: 1, fences: 1, late: true, losses: true}},
 	{"leaders that retire", bounds{batches: 2, segments: 2, freezes: 1, fences: 1, losses: true, retire: true}},
+	{"acks from memory", bounds{batches: 1, segments: 2, freezes: 1, fences: 1, memory: true, crashes: n3{0, 1, 1}}},
 	{"leader killed", bounds{batches: 2, segments: 2, fences: 1, crashes: n3{1, 0, 0}}},
 	{"leader killed twice", bounds{batches: 1, segments: 2, fences: 1, alive: true, crashes: n3{2, 0, 0}}},
 	{"follower killed", bounds{batches: 1, segments: 2, freezes: 1, fences: 1, crashes: n3{0, 1, 0}}},
@@ -75,7 +76,7 @@ func TestSealHoldsInWiderWorlds(t *testing.T) {
 	}
 	for _, w := range wide {
 		t.Run(w.name, func(t *testing.T) {
-			r := explore(newModel(w.bounds, plant{}), 4*deep)
+			r := explore(newModel(w.bounds, plant{}), 3*deep)
 			require.Nil(t, r.found)
 			t.Logf("%d states, all: %v", r.states, r.exhausted)
 		})
@@ -166,6 +167,12 @@ func TestPlantsAreFound(t *testing.T) {
 			"another process of the node leads the segment and passes for the first",
 			plant{bootIgnored: true},
 			bounds{batches: 2, segments: 1, rots: n3{0: 2}},
+			"I1",
+		},
+		{
+			"nobody writes down that acks from memory may be gone",
+			plant{lossUnrecorded: true},
+			bounds{batches: 1, segments: 2, fences: 1, memory: true, crashes: n3{0, 1, 1}},
 			"I1",
 		},
 		{

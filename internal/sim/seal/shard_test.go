@@ -56,8 +56,15 @@ type proposal struct {
 var (
 	topicID = base.TopicID{15: 1}
 	ref     = base.RangeRef{Topic: topicID, Range: 1}
-	config  = base.TopicConfig{ReplicationFactor: replicas, MinReplicas: 2}
 )
+
+func configOf(b *bounds) base.TopicConfig {
+	c := base.TopicConfig{ReplicationFactor: replicas, MinReplicas: 2}
+	if b.memory {
+		c.Durability = base.DurabilityReplicated
+	}
+	return c
+}
 
 func nodeName(at int) base.NodeID { return [replicas]base.NodeID{"n1", "n2", "n3"}[at] }
 
@@ -68,9 +75,9 @@ func replicaOf(at int, disk uint8) base.Replica {
 }
 
 // found is the metadata that all begins with: one segment on all nodes, led by the first.
-func found() *shard {
+func found(b *bounds) *shard {
 	create := meta.CreateTopic{
-		ID: topicID, Name: "orders", Config: config, Spans: keyspace.Tile(1),
+		ID: topicID, Name: "orders", Config: configOf(b), Spans: keyspace.Tile(1),
 		Replicas: make([][]base.Replica, 1), Boots: [][]uint64{{1, 1, 1}},
 	}
 	for at := range replicas {

@@ -62,6 +62,9 @@ func (r *run) append(at, seg int, payload uint8) {
 	n := &r.w.nodes[at]
 	n.disk.append(record(batchEntry, seg, int(payload)))
 	r.callLead(at, seg, leadEvent{kind: leadAppend, arg: payload})
+	if r.bounds.memory {
+		r.durable(at, seg, int(r.leads[n.lead[seg]].core.Next()))
+	}
 }
 
 // resume makes a leader again that was dropped: dataplane.(*actor).resume. The log refuses its batches if it was fenced
@@ -157,7 +160,7 @@ func (r *run) arriveBatch(at, seg, offset, payload int) {
 	var verdict replica.Verdict
 	r.callFollow(at, seg, func(f *replica.Follower) {
 		verdict = f.Append(sourceOf(r.segment(&r.w, seg)), int64(offset), int64(offset+1))
-		if r.plant.ackBeforeFsync && verdict == replica.Take {
+		if (r.bounds.memory || r.plant.ackBeforeFsync) && verdict == replica.Take {
 			f.Durable(int64(offset + 1))
 		}
 	})
@@ -328,27 +331,38 @@ func (r *run) toldSealed(at, seg int) {
 		return
 	}
 	c := n.copyOf(seg, n.n)
-	switch {
-	case running(n.lead[seg]):
-		r.callLead(at, seg, leadEvent{kind: leadSealed, arg: uint8(s.End)})
-	case n.lead[seg] == retired: // its copy is all there is
-	case n.follow[seg] == 0:
-		n.lead[seg] = 0
-		n.follow[seg] = r.newFollower(seg, s)
-		fallthrough
-	default:
-		r.callFollow(at, seg, func(f *replica.Follower) {
-			if err := f.Seal(s.End); err != nil {
-				r.fail("%s stops: %v", nodeName(at), err)
-			}
-		})
-	}
+	r.endCore(at, seg)
 	if c.listed && c.sealed < 0 {
 		n.append(record(sealEntry, seg, int(s.End)))
 	}
 	n.fenced = max(n.fenced, uint8(seg+1))
 	if r.plant.fenceDiesWithFile && s.End == s.Base {
 		n.fenced, n.follow[seg] = 0, 0
+	}
+}
+
+// endCore gives the committed end to whatever core there is. One that contradicts what was acked ends the process, unless
+// it is on record that acked records may be gone: dataplane.(*actor).endLead.
+func (r *run) endCore(at, seg int) {
+	n, s := &r.w.nodes[at], r.segment(&r.w, seg)
+	switch {
+	case n.lead[seg] == retired: // its copy is all there is
+	case running(n.lead[seg]):
+		if core := r.leads[n.lead[seg]].core; r.isLossy(seg) && core.Commit() > s.End {
+			n.lead[seg] = retired
+			return
+		}
+		r.callLead(at, seg, leadEvent{kind: leadSealed, arg: uint8(s.End)})
+	case n.follow[seg] == 0:
+		n.lead[seg] = 0
+		n.follow[seg] = r.newFollower(seg, s)
+		fallthrough
+	default:
+		r.callFollow(at, seg, func(f *replica.Follower) {
+			if err := f.Seal(s.End); err != nil && !r.isLossy(seg) {
+				r.fail("%s stops: %v", nodeName(at), err)
+			}
+		})
 	}
 }
 

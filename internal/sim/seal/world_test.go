@@ -13,6 +13,7 @@ type bounds struct {
 	wipes   [replicas]uint8 // how often its disk is replaced by an empty one, under the same name
 	files   [replicas]uint8 // how often a segment's file disappears from under it
 
+	memory  bool // the topic acks what all replicas have taken, durable or not
 	readers bool // followers hear of commits, and readers read from them
 	tellAll bool // every replica may hear where a segment ended; else only those that lead it or the next one
 	losses  bool // a follower that refuses tells the leader so; else the leader only ever gives up by a freeze
@@ -43,4 +44,5 @@ type ghosts struct {
 	seen     [maxRecords]uint8  // the payload that somebody was told of at this offset: a producer by its ack, or a reader
 	acked    [maxRecords]uint8  // the segment, from 1, whose leader acked it because all replicas had
 	counted  [maxSegments]uint8 // bit a node: its unbroken extent was before the coordinator that sealed the segment
+	lossy    uint8              // bit a segment: it is on record that acked records above its end may be gone
 }
