@@ -240,7 +240,7 @@ func (m *team) running(p *Plane) bool {
 }
 
 // check reads every acked record from every replica of its segment that is running, whatever it has been through, and
-// holds what is there against what was acked.
+// holds what is there against what was acked. What has ended is the same everywhere, acked or not.
 func (w *writer) check() {
 	t := w.m.t
 	chain := w.m.coord.chain(w.ref)
@@ -248,6 +248,7 @@ func (w *writer) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, seg := range chain {
+		var first map[int64]int64
 		for _, r := range seg.Replicas {
 			one := w.m.members[r.Node]
 			startedAnew := one.boot.Load() != bootOfNode(seg, r.Node)
@@ -260,6 +261,12 @@ func (w *writer) check() {
 				end = info.Commit
 			}
 			producers := one.read(w.ref, seg, end)
+			if first == nil {
+				first = producers
+			}
+			if end == seg.End {
+				require.Equal(t, first, producers, "%s, segment %s", r.Node, seg.Segment)
+			}
 			for off, seq := range w.acked {
 				if off >= seg.Base && (off < seg.End || seg.Segment == active.Segment && off < end) {
 					require.Equal(t, w.id+int64(seq), producers[off], "%s, segment %s of [%d, %d), offset %d; its copy ends at %d", r.Node, seg.Segment, seg.Base, seg.End, off, end)
