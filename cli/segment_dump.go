@@ -30,6 +30,7 @@ type SegmentDump struct {
 	Summed       int64 // bytes that the index has sums of
 	BadBlocks    []int64
 	Problems     []string
+	Notes        []string
 }
 
 // DumpedBatch is one batch of a file.
@@ -66,6 +67,7 @@ type dumpDocument struct {
 	Summed       int64            `json:"summed_bytes" doc:"covered by the index's block sums"`
 	BadBlocks    []int64          `json:"bad_blocks" doc:"64 KiB blocks that do not match their sums"`
 	Problems     []string         `json:"problems"`
+	Notes        []string         `json:"notes" doc:"what is no damage: a broker mends it without a loss"`
 	BatchList    []dumpedRow      `json:"batch_list,omitempty"`
 	RecordList   []recordDocument `json:"record_list,omitempty"`
 }
@@ -116,7 +118,7 @@ func newSegmentDumpCommand(a *app) *cobra.Command {
 }
 
 func runSegmentDump(ctx context.Context, o *segmentDumpOptions, dump SegmentDumper, path string) error {
-	doc := dumpDocument{Schema: schemaSegmentDump, BadBlocks: []int64{}, Problems: []string{}}
+	doc := dumpDocument{Schema: schemaSegmentDump, BadBlocks: []int64{}, Problems: []string{}, Notes: []string{}}
 	info, err := dump(path, o.records, func(b DumpedBatch) error {
 		if o.batches {
 			doc.BatchList = append(doc.BatchList, newDumpedRow(b))
@@ -150,7 +152,7 @@ func (d *dumpDocument) fill(s SegmentDump) {
 	d.Path, d.Segment, d.Base, d.End, d.Epoch = s.Path, s.Segment.String(), s.Base, s.End, int32(s.Epoch)
 	d.Bytes, d.Batches, d.Records, d.Trailing, d.CRC = s.Bytes, s.Batches, s.Records, s.Trailing, fmt.Sprintf("%08x", s.CRC)
 	d.IndexEntries, d.TimeEntries, d.Summed = s.IndexEntries, s.TimeEntries, s.Summed
-	d.BadBlocks, d.Problems = append(d.BadBlocks, s.BadBlocks...), append(d.Problems, s.Problems...)
+	d.BadBlocks, d.Problems, d.Notes = append(d.BadBlocks, s.BadBlocks...), append(d.Problems, s.Problems...), append(d.Notes, s.Notes...)
 }
 
 func (o *segmentDumpOptions) page(p *term.Page, doc dumpDocument) {
@@ -173,6 +175,9 @@ func (o *segmentDumpOptions) page(p *term.Page, doc dumpDocument) {
 	)
 	if doc.Trailing > 0 {
 		p.Line("%s behind the last batch that can be read", h.Bytes.Format(doc.Trailing))
+	}
+	for _, note := range doc.Notes {
+		p.Line("%s", term.Escape(note))
 	}
 	if len(doc.Problems) == 0 {
 		p.Line("%s", p.Style().OK("nothing is damaged"))

@@ -95,6 +95,9 @@ func runSegmentSeal(ctx context.Context, o *segmentSealOptions, admin interface 
 		return suggestSegment(err)
 	}
 	doc := newSealedSegment(plan)
+	if plan.New != 0 {
+		return hasEnded(id, plan)
+	}
 	if o.dryRun {
 		return o.printPlan(doc)
 	}
@@ -110,6 +113,12 @@ func runSegmentSeal(ctx context.Context, o *segmentSealOptions, admin interface 
 		late = o.awaitCopies(ctx, admin, done.New)
 	}
 	return firstError(unprinted(o.print(newSealedSegment(done))), late)
+}
+
+// hasEnded refuses to seal what is sealed. The brokers answer such a request again, for the sake of retries.
+func hasEnded(id sdk.SegmentID, s sdk.SealedSegment) error {
+	return errorf(sdk.CodePreconditionFailed, "segment %s has ended already, at %d; %s follows it", id, s.Boundary, s.New).
+		WithHint("see: eg-cli segment describe %s", id)
 }
 
 // awaitCopies waits until a segment has as many copies as its topic wants.
@@ -171,6 +180,9 @@ func runSegmentForceSeal(ctx context.Context, o *segmentSealOptions, admin segme
 		return suggestSegment(err)
 	}
 	doc := newSealedSegment(plan)
+	if plan.New != 0 && len(plan.Known) == 0 {
+		return hasEnded(id, plan)
+	}
 	if o.dryRun {
 		return o.printPlan(doc)
 	}

@@ -48,11 +48,13 @@ func (b *buffer) failLocked(bt *batch, err error) {
 }
 
 // remedy is remedyFor, but for a broker that does not know the topic or the range: it may be behind, or they may be
-// no more, and the route will tell.
+// no more, and the route will tell. What a broker failed with may have been stored, and is recognised if it was.
 func (b *buffer) remedy(err error) remedy {
-	switch base.CodeOf(err) {
-	case base.CodeTopicNotFound, base.CodeRangeNotFound:
+	switch code := base.CodeOf(err); {
+	case code == base.CodeTopicNotFound || code == base.CodeRangeNotFound:
 		return goElsewhere
+	case code == base.CodeInternal && ambiguous(err) && b.p.cfg.idempotent:
+		return goElsewhere // a broker whose disk fails says so, and does not lead for long: its successor may know the batch
 	}
 	return remedyFor(err)
 }

@@ -267,5 +267,9 @@ func (e *OffsetOutOfRangeError) Unwrap() error {
 		WithHint("seek to an offset within the bounds, or set WithReset")
 }
 
+// fetchLate is how much longer than its wait a fetch may take before its connection is looked after, and how long that
+// look may take before another replica is asked.
+const fetchLate = 250 * time.Millisecond
+
 // fetchSlack is how much longer than its wait a fetch may take before its connection counts as dead.
 const fetchSlack = 10 * time.Second

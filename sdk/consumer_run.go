@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -89,6 +90,7 @@ func (k *Consumer) step(now time.Time) time.Duration {
 	s := stepping{k: k, now: now, until: now.Add(time.Hour)}
 	s.renewRoutes()
 	s.planFetches()
+	s.leaveSilent()
 	s.breakDead()
 	k.mu.Unlock()
 	for _, f := range s.out {
@@ -176,6 +178,31 @@ func (s *stepping) onTheWay(b *broker) (n int) {
 		}
 	}
 	return n
+}
+
+// leaveSilent leaves replicas that say nothing: a fetch is answered within its wait, if only to say that there is nothing
+// new. One that is late is pinged, and if that is not answered either, its ranges go on elsewhere; the connection is given
+// up by whoever pinged it.
+func (s *stepping) leaveSilent() {
+	for _, f := range slices.Clone(s.k.fetches) {
+		last := f.sentAt
+		if heard := f.conn.Heard(); heard.After(last) {
+			last = heard
+		}
+		late := last.Add(s.k.cfg.maxWait + fetchLate)
+		switch {
+		case late.After(s.now):
+			s.later(late)
+		case f.pinged.Before(last): // it has said something since, or was never pinged
+			f.pinged = s.now
+			f.broker.suspect(f.conn)
+			s.later(s.now.Add(fetchLate))
+		case f.pinged.Add(fetchLate).After(s.now):
+			s.later(f.pinged.Add(fetchLate))
+		default:
+			f.abandonLocked(s.now)
+		}
+	}
 }
 
 // breakDead closes connections on which a fetch has been waiting for longer than any broker lets it.

@@ -43,7 +43,8 @@ type fakeCluster struct {
 	mute                wire.Kind            // requests of this kind get no answer
 	frozen              map[base.NodeID]bool // these are stopped as by SIGSTOP: no answer, no handshake
 	racks               map[base.NodeID]string
-	asked               map[wire.Kind][]base.NodeID // who was asked, kind by kind, in order
+	garble              func(b *fakeBroker, batch []byte) []byte // what a broker sends in place of a batch
+	asked               map[wire.Kind][]base.NodeID              // who was asked, kind by kind, in order
 
 	// spoil may answer a fetch of one range with an error in the broker's place.
 	spoil func(b *fakeBroker, q wire.FetchRange) base.Code
@@ -561,6 +562,10 @@ func (b *fakeBroker) fetch(r *mux.Request) {
 	defer c.mu.Unlock()
 	for {
 		resp, payload, tell := c.read(b, req)
+		if c.frozen[b.node] && !c.closed {
+			c.changed.Wait()
+			continue
+		}
 		if tell || req.MinBytes == 0 || !time.Now().Before(deadline) || c.closed || c.brokers[b.node] != b {
 			r.Reply(wire.Encode(&resp), vfs.MemPart(payload))
 			return
@@ -609,7 +614,11 @@ func (c *fakeCluster) read(b *fakeBroker, req wire.FetchRequest) (resp wire.Fetc
 				if n := len(payload) - before; n > 0 && (n+len(rg.batches[i]) > int(q.MaxBytes) || len(payload)+len(rg.batches[i]) > int(req.MaxBytes)) {
 					break
 				}
-				payload = append(payload, rg.batches[i]...)
+				batch := rg.batches[i]
+				if c.garble != nil {
+					batch = c.garble(b, batch)
+				}
+				payload = append(payload, batch...)
 				res.Next = h.End()
 				tell = true
 			}

@@ -13,13 +13,15 @@ import (
 
 // fetch is one request to one broker for some of its ranges.
 type fetch struct {
-	k       *Consumer
-	broker  *broker
-	conn    *mux.Conn
-	cursors []*cursor
-	gens    []uint64 // of the cursors when it was made
-	sentAt  time.Time
-	req     wire.FetchRequest
+	k         *Consumer
+	broker    *broker
+	conn      *mux.Conn
+	cursors   []*cursor
+	gens      []uint64 // of the cursors when it was made
+	sentAt    time.Time
+	pinged    time.Time // when its connection was looked after, since it is late
+	abandoned bool
+	req       wire.FetchRequest
 }
 
 // lagPause is how long a reader waits after n rounds in which no replica could serve it: 100 ms, doubling to 1 s, of which
@@ -70,6 +72,9 @@ func (f *fetch) answered(r mux.Response, err error) {
 	k := f.k
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if f.abandoned {
+		return // its ranges are fetched elsewhere by now
+	}
 	k.doneLocked(f)
 	payload := r.Payload
 	for i, cur := range f.cursors {
@@ -89,6 +94,21 @@ func (f *fetch) answered(r mux.Response, err error) {
 		cur.applyLocked(&resp.Ranges[i], part, now)
 	}
 	k.nudge()
+}
+
+// abandonLocked stops waiting for an answer: the ranges are free to be fetched elsewhere, and what comes is not looked at.
+func (f *fetch) abandonLocked(now time.Time) {
+	f.k.doneLocked(f)
+	silence := base.Errorf(base.CodeUnreachable, "fetch", "node %s has not said a word for %v", f.conn.Hello().Node, now.Sub(f.sentAt).Round(time.Millisecond))
+	for i, cur := range f.cursors {
+		if cur.gen != f.gens[i] {
+			continue
+		}
+		cur.fetching = false
+		cur.elsewhereLocked(silence, now)
+	}
+	f.abandoned = true
+	f.k.nudge()
 }
 
 func (k *Consumer) doneLocked(f *fetch) {

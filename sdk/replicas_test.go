@@ -302,3 +302,55 @@ func TestTiesSpreadTheRangesOfOneClient(t *testing.T) {
 		require.InDelta(t, 100, times, 40, n)
 	}
 }
+
+// A replica that says nothing is left before its connection is given up, and before anybody else has noticed.
+func TestConsumerLeavesAReplicaThatIsSilent(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		replicated(c)
+		c.racks = map[base.NodeID]string{"n3": "blue"}
+		k, end := reader(t, c, 1)
+		defer end()
+		fill(t, cl, "orders", 0, 10)
+		requireValues(t, collect(t, k, 10), 0)
+		time.Sleep(10 * time.Second)
+		require.Equal(t, base.NodeID("n3"), k.cursors[0].broker.node())
+		c.freeze("n3", true)
+		fill(t, cl, "orders", 10, 10)
+		began := time.Now()
+		requireValues(t, collect(t, k, 10), 10)
+		require.LessOrEqual(t, time.Since(began), DefaultMaxWait+2*fetchLate+50*time.Millisecond)
+		for i := range 10 { // and is not gone back to while it is silent
+			fill(t, cl, "orders", 20+i, 1)
+			began := time.Now()
+			requireValues(t, collect(t, k, 1), 20+i)
+			require.Less(t, time.Since(began), 10*time.Millisecond)
+			time.Sleep(2 * time.Second)
+		}
+		c.freeze("n3", false)
+		time.Sleep(time.Minute)
+		require.Equal(t, base.NodeID("n3"), k.cursors[0].broker.node())
+	})
+}
+
+// A consumer reads on from the copies that are left when bytes that it was sent turn out to be damaged.
+func TestConsumerLeavesADamagedCopyThatItsBrokerTakesForWhole(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		replicated(c)
+		c.racks = map[base.NodeID]string{"n2": "blue"}
+		fill(t, cl, "orders", 0, 100, WithMaxBatchRecords(10))
+		c.mu.Lock()
+		c.garble = func(b *fakeBroker, batch []byte) []byte {
+			if b.node != "n2" {
+				return batch
+			}
+			spoiled := append([]byte(nil), batch...)
+			spoiled[len(spoiled)-1] ^= 1
+			return spoiled
+		}
+		c.mu.Unlock()
+		k, end := reader(t, c, 1, WithRangeMaxBytes(1000))
+		defer end()
+		requireValues(t, collect(t, k, 100), 0)
+		require.Positive(t, askedFetch(c)["n2"], "which was tried first")
+	})
+}

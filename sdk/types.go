@@ -112,7 +112,9 @@ type Ack struct {
 	Position
 	// Timestamp is when the segment's leader appended it.
 	Timestamp time.Time
-	Segment   SegmentID
+	// Segment is the one that the range had when the record was acknowledged. A record whose ack was lost, and that was
+	// recognised when it was sent again, may lie in the one before it.
+	Segment SegmentID
 	// Replicas hold the record; the leader comes first.
 	Replicas []NodeID
 	// Latency is the time from the call until the answer.

@@ -41,7 +41,7 @@ func dumpSegment(path string, records bool, each func(cli.DumpedBatch) error) (c
 	return cli.SegmentDump{
 		Path: info.Path, Segment: info.Segment, Base: info.Base, End: info.End, Epoch: info.Epoch, Bytes: info.Bytes, Batches: info.Batches,
 		Records: info.Records, Trailing: info.Trailing, CRC: info.CRC, IndexEntries: info.IndexEntries, TimeEntries: info.TimeEntries,
-		Summed: info.Summed, BadBlocks: info.BadBlocks, Problems: info.Problems,
+		Summed: info.Summed, BadBlocks: info.BadBlocks, Problems: info.Problems, Notes: info.Notes,
 	}, err
 }
 

@@ -47,6 +47,7 @@ type DumpInfo struct {
 	Summed       int64 // bytes that the index has sums of
 	BadBlocks    []int64
 	Problems     []string // the first hundred
+	Notes        []string // what is no damage: a broker mends it without a loss
 }
 
 // dump is one under way.
@@ -133,7 +134,7 @@ func (d *dump) readPages(suffix string, kind byte, take func(*page)) error {
 	info, err := d.fs.Stat(name)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		d.problem("there is no %s: it will be built from the file", filepath.Base(name))
+		d.Notes = append(d.Notes, fmt.Sprintf("there is no %s yet: a broker builds it from the batches", filepath.Base(name)))
 		return nil
 	case err != nil:
 		return err
