@@ -199,7 +199,9 @@ func (s *Server) hears(ref base.RangeRef, seg base.SegmentID) bool {
 }
 
 // hearsOn is hears for a copy of this start.
-func (s *Server) hearsOn(ref base.RangeRef) bool { return s.plane.Hears(ref) && !s.mayGoOnElsewhere(ref) }
+func (s *Server) hearsOn(ref base.RangeRef) bool {
+	return s.plane.Hears(ref) && !s.mayGoOnElsewhere(ref)
+}
 
 // lastSegmentHere is the newest copy here of a range's segments.
 func (s *Server) lastSegmentHere(ref base.RangeRef) (last store.SegmentInfo, ok bool) {

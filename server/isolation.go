@@ -22,7 +22,7 @@ type isolation struct {
 
 // isolated reports whether no other node has been reachable for a second. A node that has never had another is not.
 func (s *Server) isolated() bool {
-	x, now := &s.isolation, time.Now()
+	x, now := &s.alone, time.Now()
 	last := x.at.Load()
 	if now.UnixNano()-last < int64(isolationPoll) || !x.at.CompareAndSwap(last, now.UnixNano()) {
 		return x.is.Load()

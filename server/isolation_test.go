@@ -12,7 +12,9 @@ import (
 
 func TestCutOff(t *testing.T) {
 	now := time.Now()
-	link := func(s peer.Status, since time.Duration) peer.State { return peer.State{Status: s, Since: now.Add(-since)} }
+	link := func(s peer.Status, since time.Duration) peer.State {
+		return peer.State{Status: s, Since: now.Add(-since)}
+	}
 	for name, c := range map[string]struct {
 		links map[base.NodeID]peer.State
 		want  bool

@@ -73,8 +73,7 @@ type Server struct {
 	told     eventCounts
 	words    sealWords
 	cuts     lossCache
-
-	isolation isolation
+	alone    isolation
 	retired  chan struct{} // an operator wants this node to leave
 	started  time.Time
 	progress progress
