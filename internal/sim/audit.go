@@ -17,6 +17,16 @@ import (
 // the disk of each node, as a loss of power at this moment would leave it: what was acked is there even then.
 func (c *Cluster) Audit() {
 	c.T.Helper()
+	if problems := c.problems(); len(problems) > 0 {
+		c.Fatalf("%s", ledger.Report(problems))
+	}
+	acks, reads := c.Book.Counts()
+	c.Trace.Logf("script", "audited: %d acks, %d reads", acks, reads)
+}
+
+// problems judges what is known by now.
+func (c *Cluster) problems() []ledger.Problem {
+	c.T.Helper()
 	c.Check() // which sees the seals
 	commits := make(map[copyOf]int64)
 	for _, n := range c.Running() {
@@ -36,11 +46,7 @@ func (c *Cluster) Audit() {
 		}
 	}
 	c.Book.Change(func(h *ledger.History) { h.Segments, h.Copies = segments, copies })
-	if problems := ledger.Judge(c.Book.History()); len(problems) > 0 {
-		c.Fatalf("%s", ledger.Report(problems))
-	}
-	acks, reads := c.Book.Counts()
-	c.Trace.Logf("script", "audited: %d segments, %d copies, %d acks, %d reads", len(segments), len(copies), acks, reads)
+	return ledger.Judge(c.Book.History())
 }
 
 // copyOf is one replica's copy of one segment.

@@ -24,6 +24,7 @@ type Options struct {
 	Shards int // 4
 	Expect int // bootstrap_expect of the first so many nodes; 0: the first node founds the cluster alone
 	Config func(node int, cfg *config.Config)
+	Disk   func(node int, disk vfs.FS) vfs.FS // what a node's process has of its disk; nil: the disk
 }
 
 // Cluster is everything of one run. Its methods are for the goroutine of the test.
@@ -120,7 +121,7 @@ func (c *Cluster) end() {
 // Add makes the next node, with an empty disk; it does not start it.
 func (c *Cluster) Add() *Node {
 	i := len(c.nodes) + 1
-	n := &Node{c: c, Name: fmt.Sprintf("n%d", i), IP: fmt.Sprintf("10.0.0.%d", i), disk: vfs.NewMem()}
+	n := &Node{c: c, index: i, Name: fmt.Sprintf("n%d", i), IP: fmt.Sprintf("10.0.0.%d", i), disk: vfs.NewMem()}
 	n.Config = config.Default()
 	n.Config.Host, n.Config.AdvertiseHost, n.Config.AdminPort = n.IP, n.IP, 0
 	n.Config.NodeID, n.Config.Shards, n.Config.ReserveBytes, n.Config.CacheBudgetBytes = n.Name, c.options.Shards, 0, 8<<20

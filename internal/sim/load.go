@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/sim/history"
 	"github.com/eastguard/eastguard/sdk"
 )
@@ -80,7 +81,11 @@ func (l *Load) stream(o StreamOptions) {
 			l.clients.Go(func() { s.write(l.stopped, i, rng) })
 		}
 		for i, client := range readers {
-			l.clients.Go(func() { s.read(l.stopped, fmt.Sprintf("%s/%d", s.topic, i), client) })
+			from := sdk.ReadNearest()
+			if i%2 == 1 {
+				from = sdk.ReadNode(base.NodeID(c.nodes[i%len(c.nodes)].Name))
+			}
+			l.clients.Go(func() { s.read(l.stopped, fmt.Sprintf("%s/%d", s.topic, i), client, from) })
 		}
 	})
 }
@@ -117,7 +122,7 @@ func (l *Load) Verify() {
 		}
 	}
 	for _, s := range l.streams {
-		if err := s.pass(); err != nil {
+		if err := s.passes(); err != nil {
 			l.c.Fatalf("%v", err)
 		}
 	}

@@ -163,8 +163,7 @@ func TestLeaderCutFromTheCoordinator(t *testing.T) {
 		s := c.active(load)
 		leader, coordinator := c.replicas(s)[0], c.coordinator(load.streams[0])
 		for try := 0; leader == coordinator; try++ {
-			s, _ = c.succeeded(load, s, time.Minute)
-			s = c.active(load)
+			_, s = c.succeeded(load, s, time.Minute)
 			leader, coordinator = c.replicas(s)[0], c.coordinator(load.streams[0])
 			require.Less(t, try, 50)
 		}
@@ -333,7 +332,7 @@ func TestFullDisks(t *testing.T) {
 			return before == last
 		})
 		c.Check()
-		require.NoError(t, load.streams[0].pass(), "what there is can be read")
+		require.NoError(t, load.streams[0].passes(), "what there is can be read")
 		c.Book.Change(func(h *ledger.History) { h.Passes = nil }) // more is written later
 		for _, n := range c.Nodes() {
 			n.FreeDisk()

@@ -20,6 +20,7 @@ type Node struct {
 	IP     string
 	Config config.Config // of its next start
 
+	index   int // counted from 1
 	c       *Cluster
 	disk    *vfs.Mem
 	founder bool // its next start founds the cluster
@@ -58,7 +59,7 @@ func (n *Node) Start() {
 		cfg.Bootstrap = &yes
 		n.founder = false
 	}
-	p := &process{machine: n.c.Net.Machine(n.IP), disk: vfs.NewFault(n.disk, usualDisk)}
+	p := &process{machine: n.c.Net.Machine(n.IP), disk: vfs.NewFault(n.seenDisk(), usualDisk)}
 	srv, err := server.New(cfg, server.Deps{
 		FS: p.disk, Logger: n.c.Trace.logger(fmt.Sprintf("%s#%d", n.Name, n.starts)), Version: "sim",
 		Listen: p.machine.Listen, ListenPacket: p.machine.ListenPacket, Dial: p.machine.Dial,
@@ -71,6 +72,14 @@ func (n *Node) Start() {
 	p.srv, p.cancel, p.done, p.released = srv, cancel, make(chan struct{}), make(chan struct{})
 	n.proc = p
 	n.c.ended.Go(func() { p.run(ctx, n) })
+}
+
+// seenDisk is the disk as the next process has it.
+func (n *Node) seenDisk() vfs.FS {
+	if n.c.options.Disk == nil {
+		return n.disk
+	}
+	return n.c.options.Disk(n.index, n.disk)
 }
 
 // release lets hung syncs go on.

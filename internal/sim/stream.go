@@ -23,7 +23,7 @@ type StreamOptions struct {
 	Ranges       int           // of each topic; 2
 	Factor       int           // 1
 	Writers      int           // of each topic, one producer each; 1
-	Readers      int           // of each topic, all the time; 0
+	Readers      int           // of each topic, all the time, every other one from one node alone; 0
 	Every        time.Duration // between two sends of a writer, on average; 200 ms
 	Burst        int           // records a send, at most; 1
 	ValueBytes   int           // at most; 32
@@ -130,8 +130,8 @@ func (s *stream) seen(reader string, m sdk.Message) ledger.Read {
 	return ledger.Read{Reader: reader, Record: known(m.Key, m.Value), Place: s.place(m.Position()), Epoch: m.LeaderEpoch, At: s.c.now()}
 }
 
-// read reads from the beginning on until told to stop, from whatever replica serves it.
-func (s *stream) read(stopped <-chan struct{}, reader string, client *sdk.Client) {
+// read reads from the beginning on until told to stop.
+func (s *stream) read(stopped <-chan struct{}, reader string, client *sdk.Client, from sdk.ReadFrom) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	s.c.ended.Go(func() {
@@ -141,7 +141,7 @@ func (s *stream) read(stopped <-chan struct{}, reader string, client *sdk.Client
 		case <-ctx.Done():
 		}
 	})
-	consumer, err := client.NewConsumer(sdk.WithTopics(s.topic), sdk.WithStart(sdk.Earliest()))
+	consumer, err := client.NewConsumer(sdk.WithTopics(s.topic), sdk.WithStart(sdk.Earliest()), sdk.WithReadFrom(from))
 	if err != nil {
 		s.c.T.Errorf("make consumer: %v", err)
 		return
@@ -165,22 +165,35 @@ func (s *stream) read(stopped <-chan struct{}, reader string, client *sdk.Client
 	}
 }
 
-// pass reads the topic from its beginning to its end, once nothing is wrong with the cluster any more.
-func (s *stream) pass() error {
+// passes reads the topic once from whatever replicas serve it, and once from each node, what that one holds.
+func (s *stream) passes() error {
 	if s.id.Load() == nil {
 		return nil
 	}
-	consumer, err := s.client.NewConsumer(sdk.WithTopics(s.topic), sdk.WithStart(sdk.Earliest()), sdk.WithStop(sdk.StopAtEnd()))
+	if err := s.pass("at the end", sdk.ReadNearest()); err != nil {
+		return err
+	}
+	for _, n := range s.c.Running() {
+		if err := s.pass("at "+n.Name, sdk.ReadNode(base.NodeID(n.Name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pass reads the topic from its beginning to its end, once nothing is wrong with the cluster any more.
+func (s *stream) pass(reader string, from sdk.ReadFrom) error {
+	consumer, err := s.client.NewConsumer(sdk.WithTopics(s.topic), sdk.WithStart(sdk.Earliest()), sdk.WithStop(sdk.StopAtEnd()), sdk.WithReadFrom(from))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", s.topic, err)
 	}
 	defer consumer.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	pass := ledger.Pass{Reader: "at the end"}
+	pass := ledger.Pass{Reader: reader}
 	for m, err := range consumer.Records(ctx) {
 		if err != nil {
-			return fmt.Errorf("read %s, %d records so far, up to %v: %w (%v)\n%s", s.topic, len(pass.Reads), consumer.Positions(), err, consumer.LastError(), s.describe())
+			return fmt.Errorf("read %s %s, %d records so far, up to %v: %w (%v)\n%s", s.topic, reader, len(pass.Reads), consumer.Positions(), err, consumer.LastError(), s.describe())
 		}
 		pass.Reads = append(pass.Reads, s.seen(pass.Reader, m))
 	}
@@ -189,7 +202,7 @@ func (s *stream) pass() error {
 	} else if s.acked.Load() > 0 {
 		return fmt.Errorf("%s reads as empty, and %d records were acknowledged", s.topic, s.acked.Load())
 	}
-	s.c.Trace.Logf("client", "%s: %d records sent, %d acknowledged, %d read", s.topic, s.sent.Load(), s.acked.Load(), len(pass.Reads))
+	s.c.Trace.Logf("client", "%s %s: %d records sent, %d acknowledged, %d read", s.topic, reader, s.sent.Load(), s.acked.Load(), len(pass.Reads))
 	return nil
 }
 
