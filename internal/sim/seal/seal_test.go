@@ -26,7 +26,7 @@ var worlds = []named{
 	{"readers", bounds{batches: 2, segments: 2, freezes: 1, fences: 1, readers: true}},
 	{"late opens", bounds{batches: 1, segments: 2, freezes: 1, fences: 1, late: true, losses: true}},
 	{"leaders that retire", bounds{batches: 2, segments: 2, freezes: 1, fences: 1, losses: true, retire: true}},
-	{"acks from memory", bounds{batches: 1, segments: 2, freezes: 1, fences: 1, memory: true, crashes: n3{0, 1, 1}}},
+	{"acks from memory", bounds{batches: 1, segments: 2, fences: 1, memory: true, crashes: n3{0, 1, 1}}},
 	{"leader killed", bounds{batches: 2, segments: 2, fences: 1, crashes: n3{1, 0, 0}}},
 	{"leader killed twice", bounds{batches: 1, segments: 2, fences: 1, alive: true, crashes: n3{2, 0, 0}}},
 	{"follower killed", bounds{batches: 1, segments: 2, freezes: 1, fences: 1, crashes: n3{0, 1, 0}}},
