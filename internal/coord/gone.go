@@ -41,7 +41,7 @@ func (l *loop) judge(a *active, now time.Time) {
 		l.recover.lost(a, base.CauseRecovery, l.wanted(a, now), now)
 	case is.lost == gone, is.lost == silent && l.unheard(a, now):
 		l.recover.lost(a, base.CauseLeaderFailure, l.wanted(a, now), now)
-	case is.leaving:
+	case is.leaving, is.out:
 		l.wishes.farewell = append(l.wishes.farewell, a)
 	}
 }

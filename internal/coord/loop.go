@@ -192,6 +192,11 @@ func (l *loop) scan(s *meta.State, now time.Time) []base.TopicID {
 	for tomb := range s.Tombstones() {
 		l.fileDelete(tomb)
 	}
+	for seg, asks := range l.asks {
+		if ref := asks[0].req.Ref; l.actives.get(ref) == nil || l.actives.get(ref).ID != seg {
+			l.answer(seg, l.active(s.Topic(ref.Topic), ref))
+		}
+	}
 	return topics
 }
 
@@ -203,7 +208,7 @@ func (l *loop) changed(s *meta.State, in letters, now time.Time) {
 		}
 		if t := s.Topic(ref.Topic); t != nil && t.Range(ref.Range) != nil {
 			l.noteActive(ref, t.Range(ref.Range).Active(), t.Config, now)
-			l.answerEnded(t, ref, id)
+			l.ended(t, ref, id)
 		}
 	}
 	for id, created := range in.topics {
@@ -234,7 +239,7 @@ func (l *loop) changed(s *meta.State, in letters, now time.Time) {
 	}
 	for id := range in.deletes {
 		l.agenda.set(id, planner.Never)
-		l.actives.drop(id)
+		l.deleted(id)
 		if tomb := s.Tombstone(id); tomb != nil {
 			l.fileDelete(tomb)
 		}

@@ -18,6 +18,7 @@ type life struct {
 	silentSince time.Time // while it is lost by silence
 	retreats    bool      // it is to be emptied
 	leaving     bool      // it is stopping, and has said so
+	out         bool      // it does not count as a node any more, though it may live
 }
 
 // lookAtNodes compares what is known of the nodes with what was, and returns those that have started since. What waits
@@ -31,7 +32,7 @@ func (l *loop) lookAtNodes(view topology.View, now time.Time) (returned []base.N
 		was := l.known[n.ID]
 		is := life{
 			boot: max(was.boot, n.Boot, contact.Boot), alive: n.Liveness == topology.Alive,
-			lost: lossOf(n, contact), retreats: n.Standing != topology.Normal, leaving: n.Leaving,
+			lost: lossOf(n, contact), retreats: n.Standing != topology.Normal, leaving: n.Leaving, out: n.Standing == topology.Out,
 		}
 		if is.lost == silent {
 			is.silentSince = was.silentSince

@@ -131,11 +131,28 @@ func (l *loop) active(t *meta.Topic, ref base.RangeRef) rollAnswer {
 	return rollAnswer{assignment: t.Assignment(r, r.Active(), l.coord.o.Limits)}
 }
 
-// answerEnded answers those who wait for the end of a segment that has ended, whoever ended it.
-func (l *loop) answerEnded(t *meta.Topic, ref base.RangeRef, id base.SegmentID) {
-	if active := t.Range(ref.Range).Active(); len(l.asks[id]) > 0 && (active == nil || active.ID != id) {
+// ended forgets what was to be done about a segment that has ended, whoever ended it, and answers those who wait for that.
+func (l *loop) ended(t *meta.Topic, ref base.RangeRef, id base.SegmentID) {
+	if active := t.Range(ref.Range).Active(); active != nil && active.ID == id {
+		return
+	}
+	l.recover.done(id)
+	if len(l.asks[id]) > 0 {
 		l.answer(id, l.active(t, ref))
 	}
+}
+
+// deleted does the same for a topic.
+func (l *loop) deleted(topic base.TopicID) {
+	for seg, asks := range l.asks {
+		if ref := asks[0].req.Ref; ref.Topic == topic {
+			l.answer(seg, l.active(nil, ref))
+		}
+	}
+	for id := range l.actives.topics[topic] {
+		l.recover.done(l.actives.topics[topic][id].ID)
+	}
+	l.actives.drop(topic)
 }
 
 // busy is why a roll has to wait, as whoever asked for it is told.

@@ -86,7 +86,11 @@ func (l *loop) askLeaders(orders []*ask, now time.Time) {
 // answerAsItIs answers a wish for the end of a segment that is not active.
 func (l *loop) answerAsItIs(o *ask) {
 	err := l.view(func(s *meta.State) error {
-		l.answer(o.req.Segment, l.active(s.Topic(o.req.Ref.Topic), o.req.Ref))
+		r := l.active(s.Topic(o.req.Ref.Topic), o.req.Ref)
+		if r.err == nil && r.assignment.Segment == o.req.Segment {
+			return base.Errorf(base.CodeBusy, opSeal, "the coordinator of range %s is still reading its shard", o.req.Ref).WithOutcome(base.NotApplied)
+		}
+		l.answer(o.req.Segment, r)
 		return nil
 	})
 	if err != nil {

@@ -114,6 +114,7 @@ func TestAForcedSealEndsWithTheLongestCopyThatAnswers(t *testing.T) {
 		require.Equal(t, w.topic("orders").Ranges[0].Active().ID, f.New)
 		settle()
 		require.Equal(t, 0, w.coord.Status()[0].Recoveries)
+		require.Empty(t, w.coord.Stuck())
 
 		_, err = w.coord.ForceSeal(t.Context(), req)
 		require.ErrorIs(t, err, base.CodePreconditionFailed, "it has ended")
@@ -143,5 +144,24 @@ func TestADryForcedSealOnlyLooks(t *testing.T) {
 		require.Equal(t, seg.Replicas, f.Silent)
 		require.Nil(t, w.recovered("orders"))
 		require.False(t, w.node.fenced[seg.ID])
+	})
+}
+
+// Whoever waits for the end of a segment hears it when its topic goes.
+func TestASealThatADeleteOvertakes(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		n2 := w.join("n2")
+		topic := w.place("orders", base.TopicConfig{}, "n2")
+		settle()
+		sealed := make(chan error, 1)
+		go func() {
+			_, err := w.coord.Seal(context.Background(), w.sealRequest(topic))
+			sealed <- err
+		}()
+		rest(time.Second)
+		require.Len(t, n2.orderedRolls(), 1)
+		_, err := w.Propose(t.Context(), base.RootShard, meta.Command{DeleteTopic: &meta.DeleteTopic{Name: "orders"}})
+		require.NoError(t, err)
+		require.ErrorIs(t, <-sealed, base.CodeTopicNotFound)
 	})
 }

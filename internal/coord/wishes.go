@@ -20,7 +20,7 @@ type wishes struct {
 	frail     int // topics that were looked at for it
 	perSecond int
 	told      time.Time // when the last few of them were told
-	farewell  []*active // that are led by a node which is stopping: they are told at once
+	farewell  []*active // that are led by a node which is stopping, or out: they are told at once
 	again     time.Time // when to make the list anew, whatever comes: a node is settled then, or an order may have been lost
 }
 
@@ -159,7 +159,7 @@ func (l *loop) tellWishes(now time.Time) {
 }
 
 // tellLeaving asks leaders that are about to stop to end their segments first, where others can go on: that costs
-// producers less than to find out that the leader is gone.
+// producers less than to find out that the leader is gone. One that is out should lead nothing while it lives.
 func (l *loop) tellLeaving(now time.Time) {
 	led := l.wishes.farewell
 	if l.wishes.farewell = nil; len(led) == 0 {

@@ -13,12 +13,14 @@ import (
 )
 
 // drain makes the view say that a node is to be emptied.
-func (w *world) drain(id base.NodeID) {
+func (w *world) drain(id base.NodeID) { w.stand(id, topology.Draining) }
+
+func (w *world) stand(id base.NodeID, standing topology.Standing) {
 	w.mu.Lock()
 	for i := range w.view.Nodes {
 		if w.view.Nodes[i].ID == id {
 			nodes := append([]topology.Node(nil), w.view.Nodes...)
-			nodes[i].Standing = topology.Draining
+			nodes[i].Standing = standing
 			w.view.Nodes = nodes
 		}
 	}
@@ -216,5 +218,20 @@ func TestADateThatComesTooSoonIsWaitedFor(t *testing.T) {
 		w.settledAt("n3", time.Now().Add(300*time.Millisecond))
 		rest(3 * time.Second)
 		require.Len(t, w.node.orderedRolls(), 1)
+	})
+}
+
+// A node that was put out while it lives leads nothing any more.
+func TestWhoIsOutLeadsNothing(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		n2 := w.join("n2")
+		n2.obeys = true
+		w.place("orders", base.TopicConfig{}, "n2")
+		settle()
+		w.stand("n2", topology.Out)
+		settle()
+		r := w.topic("orders").Ranges[0]
+		require.Equal(t, base.CauseDrain, r.Segments[0].Cause)
+		require.Equal(t, w.self, r.Active().Leader())
 	})
 }
