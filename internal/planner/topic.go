@@ -26,8 +26,8 @@ const DefaultReplicationFactor = 3
 // CreateTopic plans a new topic: the command to propose, and a sentence a node on where its segments go.
 func CreateTopic(req TopicRequest, view topology.View, rand Source, nowMs int64) (meta.Command, []string, error) {
 	const op = "create topic"
-	config := req.Config
-	if config.ReplicationFactor == 0 {
+	config, asked := req.Config, req.Config.ReplicationFactor > 0
+	if !asked {
 		config.ReplicationFactor = max(1, min(DefaultReplicationFactor, view.Counted()))
 	}
 	if err := config.Validate(); err != nil {
@@ -38,7 +38,7 @@ func CreateTopic(req TopicRequest, view topology.View, rand Source, nowMs int64)
 		spans = keyspace.Tile(1)
 	}
 	least := config.ReplicationFactor
-	if req.AllowUnderReplicated {
+	if req.AllowUnderReplicated || !asked { // who names no factor does not insist on it
 		least = config.MinReplicasOrDefault()
 	}
 	cmd := meta.CreateTopic{ID: req.ID, Name: req.Name, Config: config, Spans: spans, Internal: req.Internal}
