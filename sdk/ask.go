@@ -221,7 +221,7 @@ func (a *asking) next(ctx context.Context) (*broker, bool) {
 		a.hops = 0
 		a.queue = a.c.brokers.candidates()
 		if addr := a.c.brokers.address(a.c.leaders.of(a.topic)); addr != "" {
-			if b := a.c.brokers.at(addr); !b.resting() {
+			if b := a.c.brokers.at(addr); !b.resting() && !b.doubted() {
 				a.first(b)
 			}
 		}

@@ -22,10 +22,11 @@ type broker struct {
 	addr string
 	conn atomic.Pointer[mux.Conn] // the last one opened; it may have ended
 
-	suspected atomic.Bool              // a probe is under way
-	rtt       atomic.Int64             // of pings, smoothed; 0 before the first
-	measured  atomic.Int64             // when the last ping began, in Unix nanoseconds
-	silent    atomic.Pointer[mux.Conn] // the last one that did not answer a probe
+	suspected  atomic.Bool              // a probe is under way
+	rtt        atomic.Int64             // of pings, smoothed; 0 before the first
+	measured   atomic.Int64             // when the last ping began, in Unix nanoseconds
+	doubtUntil atomic.Int64             // in Unix nanoseconds
+	silent     atomic.Pointer[mux.Conn] // the last one that did not answer a probe
 
 	mu struct {
 		sync.Mutex
@@ -59,7 +60,16 @@ func (b *broker) live() *mux.Conn {
 }
 
 // usable reports whether there is a connection, and no doubt about it.
-func (b *broker) usable() bool { return b.live() != nil && !b.suspected.Load() }
+func (b *broker) usable() bool { return b.live() != nil && !b.suspected.Load() && !b.doubted() }
+
+// doubtFor is how long a broker that does not get done what it was sent is not asked about the rest of the cluster.
+const doubtFor = 2 * time.Second
+
+// doubt makes others be asked first for a while: one that is cut off from the rest of the cluster answers its pings, and
+// knows nothing new.
+func (b *broker) doubt() { b.doubtUntil.Store(time.Now().Add(doubtFor).UnixNano()) }
+
+func (b *broker) doubted() bool { return time.Now().UnixNano() < b.doubtUntil.Load() }
 
 // dialSlow is how long an attempt to connect may take before the broker counts as out of reach.
 const dialSlow = 250 * time.Millisecond

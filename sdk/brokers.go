@@ -171,6 +171,8 @@ func (bs *brokers) candidates() []*broker {
 		}
 		seen[addr] = true
 		switch b := bs.atLocked(addr); {
+		case b.doubted():
+			resting = append(resting, b)
 		case b.live() != nil:
 			connected = append(connected, b)
 		case b.resting():

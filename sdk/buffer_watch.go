@@ -38,7 +38,7 @@ func (b *buffer) watch() {
 	b.mu.Lock()
 	b.watching = false
 	b.expireLocked(now)
-	b.silentLocked(now)
+	b.overdueLocked(now)
 	for _, bt := range b.queue {
 		if bt.state == batchFlying && now.Sub(bt.sentAt) >= attemptTimeout+attemptGrace {
 			// The broker has answered in less, if only to say that it could not: the connection is dead. Closing
@@ -57,6 +57,9 @@ func (b *buffer) watch() {
 func (b *buffer) expireLocked(now time.Time) {
 	for len(b.queue) > 0 && !b.queue[0].deadline.After(now) {
 		bt := b.queue[0]
+		if bt.state == batchFlying {
+			b.lookLocked(bt.conn) // whoever takes so long may not lead the range any more
+		}
 		if bt.stamped {
 			// Its fate, or the gap it leaves in the sequence, ends the identity.
 			b.rewind, b.regress = true, true

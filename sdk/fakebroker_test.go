@@ -43,6 +43,7 @@ type fakeCluster struct {
 	mute                wire.Kind            // requests of this kind get no answer
 	frozen              map[base.NodeID]bool // these are stopped as by SIGSTOP: no answer, no handshake
 	racks               map[base.NodeID]string
+	cutOff              map[base.NodeID]wire.TopicRoute          // what brokers that are cut off from the others still believe
 	garble              func(b *fakeBroker, batch []byte) []byte // what a broker sends in place of a batch
 	asked               map[wire.Kind][]base.NodeID              // who was asked, kind by kind, in order
 
@@ -64,6 +65,7 @@ type verdict struct {
 	lose   bool          // append, then cut the connection instead of answering
 	drop   bool          // do not append, and cut the connection
 	mute   bool          // append, and never answer
+	forget bool          // do not append, and never answer
 	hold   chan struct{} // answer only when this is closed
 }
 
@@ -275,6 +277,19 @@ func (c *fakeCluster) records(t *fakeTopic, id base.RangeID) []record.Record {
 	return all
 }
 
+// cut cuts a broker off from the others: it knows nothing new, and gets nothing onto any replica.
+func (c *fakeCluster) cut(n base.NodeID, t *fakeTopic) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cutOff = map[base.NodeID]wire.TopicRoute{n: c.route(t)}
+	c.script = func(_ int, p *fakeProduce) verdict {
+		if p.broker.node == n {
+			return verdict{forget: true}
+		}
+		return verdict{}
+	}
+}
+
 func (b *fakeBroker) hello(wire.HelloRequest) (wire.HelloResponse, error) {
 	return wire.HelloResponse{
 		Cluster: base.ClusterID{1}, Node: b.node, Version: "fake", MaxRecordBytes: b.c.maxRecord, MaxBatchBytes: b.c.maxBatch, Address: b.addr,
@@ -333,6 +348,9 @@ func (b *fakeBroker) meta(r *mux.Request) (any, error) {
 		t := c.topics[req.Name]
 		if t == nil {
 			return nil, base.Errorf(base.CodeTopicNotFound, "route", "topic %s does not exist", req.Name)
+		}
+		if stale, cut := c.cutOff[b.node]; cut {
+			return wire.RouteResponse{Topic: stale}, nil
 		}
 		return wire.RouteResponse{Topic: c.route(t)}, nil
 	case wire.KindLocate:
@@ -464,6 +482,8 @@ func (b *fakeBroker) produce(r *mux.Request) {
 	switch {
 	case v.refuse != nil:
 		r.Fail(v.refuse)
+		return
+	case v.forget:
 		return
 	case v.drop:
 		c.net.cut(b.addr)
