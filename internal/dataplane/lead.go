@@ -46,6 +46,7 @@ type follower struct {
 
 	sent, acked int64     // ends
 	nudgedAt    time.Time // when it was last told of the segment, was heard, or was asked whether something is missing
+	nudges      int       // without an answer
 	stuck       int64     // the queue to it had no room for the batch at this offset, nor for those behind; -1: it had
 
 	timed   int64     // end of the one batch in flight whose way to the ack is measured; 0: none

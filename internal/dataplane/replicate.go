@@ -15,8 +15,12 @@ import (
 // other side had no room for and what the queue here had no room for comes to the same: the follower stands still, is
 // asked, says what it has, and is sent the rest.
 
-// askAgain is how long a follower may leave unanswered what it was told, or stand still, before it is asked.
+// askAgain is how long a follower may leave unanswered what it was told, or stand still, before it is asked. It doubles
+// with each question that is not answered, up to maxNudges times: who has thousands of segments to open is not helped by
+// being told of each again and again.
 func (p *Plane) askAgain() time.Duration { return p.o.ReplicaTimeout / 4 }
+
+const maxNudges = 5
 
 // onLinks looks at the links to all followers again.
 func (a *actor) onLinks(now time.Time) {
@@ -48,7 +52,7 @@ func (a *actor) linked(f *follower, link peer.Link, now time.Time) {
 			a.plane.metrics.resumes.Inc()
 		}
 		f.boot, f.session, f.down = link.Boot, link.Session, false
-		f.sent, f.stuck, f.timed = f.acked, -1, 0
+		f.sent, f.stuck, f.timed, f.nudges = f.acked, -1, 0, 0
 		l.replica.FollowerUp(f.node, now)
 		a.sendOpen(f, now)
 	case f.session == 0:
@@ -211,7 +215,7 @@ func (a *actor) nudgeFollowers(now time.Time) {
 
 func (a *actor) nudge(f *follower, now time.Time) {
 	l := a.lead
-	quiet := now.Sub(f.nudgedAt) >= a.plane.askAgain()
+	quiet := now.Sub(f.nudgedAt) >= a.plane.askAgain()<<f.nudges
 	switch {
 	case l.replica.State() >= replica.Frozen, f.down:
 	case f.session == 0:
@@ -219,9 +223,10 @@ func (a *actor) nudge(f *follower, now time.Time) {
 	case f.stuck >= 0:
 		a.unstick(f, now)
 	case !f.heard && quiet:
+		f.nudges = min(f.nudges+1, maxNudges)
 		a.sendOpen(f, now)
 	case f.acked < f.sent && quiet:
-		f.nudgedAt = now
+		f.nudges, f.nudgedAt = min(f.nudges+1, maxNudges), now
 		a.sendCommit(f, l.replica.Commit())
 	}
 }
@@ -231,6 +236,9 @@ func (a *actor) nudge(f *follower, now time.Time) {
 func (a *actor) onAckFrom(m *ackArrival, now time.Time) {
 	l := a.lead
 	if l == nil || l.seg != m.segment || l.epoch != m.epoch {
+		if m.status == ackDurable && a.hasEnded(&m.segmentHead) {
+			a.sendEnded(m.from.Node, m.segmentHead)
+		}
 		return
 	}
 	f := l.follower(m.from.Node)
@@ -258,7 +266,7 @@ func (a *actor) onHeld(f *follower, m *ackArrival, now time.Time) {
 		f.heard, f.asks = true, false
 		l.allOpen()
 	}
-	f.nudgedAt = now
+	f.nudgedAt, f.nudges = now, 0
 	a.plane.heardMs.Store(a.plane.age(now))
 	if m.end <= f.sent {
 		f.acked = max(f.acked, m.end)
@@ -286,7 +294,7 @@ func (l *lead) allOpen() {
 
 // onWants gives a follower what it misses.
 func (a *actor) onWants(f *follower, m *ackArrival, now time.Time) {
-	f.nudgedAt = now
+	f.nudgedAt, f.nudges = now, 0
 	if m.status == ackState {
 		f.asks = true
 		a.sendOpen(f, now)

@@ -273,6 +273,14 @@ func TestOpenThatWasLostIsRepeated(t *testing.T) {
 	})
 }
 
+func TestFollowerThatDoesNotAnswerIsToldLessAndLess(t *testing.T) {
+	trioBubble(t, func(s *scripted, _ *Options) { s.followers["n3"].willing = false }, func(t *testing.T, r *trio) {
+		time.Sleep(time.Minute)
+		require.InDelta(t, 13, len(r.links.followers["n3"].opens), 3)
+		require.Len(t, r.links.followers["n2"].opens, 1)
+	})
+}
+
 func TestFollowerThatIsNotConnectedYet(t *testing.T) {
 	absent := func(s *scripted, _ *Options) { s.followers["n3"].link.Up = false }
 	t.Run("comes in time", func(t *testing.T) {
