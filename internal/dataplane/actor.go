@@ -60,6 +60,8 @@ type actor struct {
 	open     atomic.Bool  // the range's active segment is led here by this process, or about to be
 	follows  atomic.Bool  // ... or is followed here
 
+	asked atomic.Int64 // ms of the plane's life at which the leader was last asked whether it leads still
+
 	source atomic.Pointer[replica.Source] // who leads the segment that is open here as a follower's; nil: none is
 }
 

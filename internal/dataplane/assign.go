@@ -86,6 +86,7 @@ func (a *actor) adopt(asg meta.Assignment, c *confirm, now time.Time) {
 		rest.lastMs = l.lastMs
 	}
 	a.plane.adopted(a)
+	a.tellEnded()
 	a.dropLead()
 	a.endFollowing()
 	a.current, a.rest = asg, rest
@@ -414,6 +415,7 @@ func (a *actor) movedOn(asg meta.Assignment) {
 	if !newer || asg.Active == "" || asg.Active == a.plane.o.Node {
 		return
 	}
+	a.tellEnded()
 	if l := a.lead; l != nil {
 		l.overtaken(a.ref, asg.Active)
 		a.rest.lastMs = l.lastMs

@@ -51,6 +51,9 @@ func (a *actor) keepEarly(m *openArrival, now time.Time) {
 // keepEarlyAppend keeps an append only behind its open: without that it comes again, when its leader hears what is missing.
 func (a *actor) keepEarlyAppend(m *appendArrival, now time.Time) {
 	defer m.done()
+	if m.ended {
+		return
+	}
 	behind := slices.ContainsFunc(a.early, func(e earlyMessage) bool { return e.open && e.from == m.from && e.head.segment == m.segment })
 	if behind && a.plane.held.take(m.size()) {
 		a.early = append(a.early, earlyMessage{in: m, head: &m.segmentHead, from: m.from, size: m.size(), at: now})

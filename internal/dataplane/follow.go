@@ -152,6 +152,8 @@ func (a *actor) onAppendFrom(m *appendArrival, now time.Time) {
 		a.followed(f, m, now)
 	case a.current.Segment == 0 || m.epoch > a.current.Epoch:
 		a.keepEarlyAppend(m, now)
+	case m.ended:
+		m.done()
 	default: // its leader does not know yet that the segment has ended
 		a.refuseFrom(m.from, &m.segmentHead, replica.ReasonFenced)
 		m.done()
@@ -160,7 +162,11 @@ func (a *actor) onAppendFrom(m *appendArrival, now time.Time) {
 
 func (a *actor) followed(f *following, m *appendArrival, now time.Time) {
 	defer m.done()
-	if f.refusal != 0 {
+	switch {
+	case m.ended:
+		a.leaderEnded(f, m.from)
+		return
+	case f.refusal != 0:
 		a.refuseFrom(m.from, &m.segmentHead, f.refusal)
 		return
 	}

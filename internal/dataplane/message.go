@@ -120,7 +120,7 @@ func decodeOpen(b []byte) (m openMessage, err error) {
 //	| first offset    | appended, ms    | commit          | routing hash from and to          | flags  | batch  |
 //	+-----------------+-----------------+-----------------+-----------------+-----------------+--------+- - - - +
 //
-// Flags: 1 somebody traces the batch.
+// Flags: 1 somebody traces the batch, 2 the segment is led no more (the other fields say nothing then).
 type appendMessage struct {
 	segmentHead
 	first          int64
@@ -128,6 +128,7 @@ type appendMessage struct {
 	commit         int64
 	spanLo, spanHi uint64
 	traced         bool
+	ended          bool
 	batch          []byte
 }
 
@@ -135,6 +136,7 @@ const (
 	appendHeadSize = 76
 
 	appendTraced = 1 << 0
+	appendEnded  = 1 << 1
 )
 
 // put writes the head to b. The batch goes behind it by reference.
@@ -148,6 +150,9 @@ func (m *appendMessage) put(b *[appendHeadSize]byte) {
 	var flags uint32
 	if m.traced {
 		flags |= appendTraced
+	}
+	if m.ended {
+		flags |= appendEnded
 	}
 	binary.BigEndian.PutUint32(b[72:], flags)
 }
@@ -163,7 +168,8 @@ func decodeAppend(b []byte) (m appendMessage, err error) {
 	m.commit = int64(binary.BigEndian.Uint64(b[48:]))
 	m.spanLo = binary.BigEndian.Uint64(b[56:])
 	m.spanHi = binary.BigEndian.Uint64(b[64:])
-	m.traced = binary.BigEndian.Uint32(b[72:])&appendTraced != 0
+	flags := binary.BigEndian.Uint32(b[72:])
+	m.traced, m.ended = flags&appendTraced != 0, flags&appendEnded != 0
 	m.batch = b[appendHeadSize:]
 	if m.first < 0 || m.commit < 0 {
 		return m, badMessage("append", "first offset %d, commit %d", m.first, m.commit)

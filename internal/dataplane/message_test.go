@@ -22,7 +22,7 @@ var (
 	}
 	goldenAppend = appendMessage{
 		segmentHead: goldenHead, first: 0x100, appendMs: 0x200, commit: 0xf0, spanLo: 1, spanHi: 1<<64 - 1,
-		traced: true, batch: []byte{0xcc},
+		traced: true, ended: true, batch: []byte{0xcc},
 	}
 	goldenAck = ackMessage{segmentHead: goldenHead, status: ackLost, reason: replica.ReasonFailed, end: 0x123, fsync: 1500 * time.Microsecond}
 )
@@ -38,7 +38,7 @@ func TestMessagesKeepTheirBytes(t *testing.T) {
 	require.Equal(t, goldenOpen, gotOpen)
 
 	require.Equal(t, goldenHeadHex+"0000000000000100"+"0000000000000200"+"00000000000000f0"+
-		"0000000000000001"+"ffffffffffffffff"+"00000001"+"cc", hex.EncodeToString(encodeAppend(&goldenAppend)))
+		"0000000000000001"+"ffffffffffffffff"+"00000003"+"cc", hex.EncodeToString(encodeAppend(&goldenAppend)))
 	gotAppend, err := decodeAppend(encodeAppend(&goldenAppend))
 	require.NoError(t, err)
 	require.Equal(t, goldenAppend, gotAppend)

@@ -79,6 +79,7 @@ func (p *Plane) Hears(ref base.RangeRef) bool {
 	if source == nil || p.o.Links == nil {
 		return false
 	}
+	a.askLeader(time.Now())
 	l := p.o.Links.DataLink(source.Node)
 	return l.Up && l.Boot == source.Boot && time.Since(l.Heard) < hearsWithin
 }
