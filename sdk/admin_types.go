@@ -202,6 +202,7 @@ type (
 	//	Damaged          int   // segments whose data is not what was written
 	//	Quarantined      int   // files put aside because they are damaged or nobody's
 	//	Followers        int   // active segments held here that other nodes lead
+	//	Short            int   // copies of sealed segments here that lack a part, and count as none
 	NodeStatus = wire.NodeStatus
 	// ShardStatus is one metadata group.
 	//

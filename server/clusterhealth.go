@@ -33,7 +33,7 @@ func (s *Server) clusterHealth(ctx context.Context, _ wire.ClusterHealthRequest)
 		checkShards(sums, missing),
 		s.checkVoters(view, sums, missing),
 		checkCover(sums, missing),
-		checkCopies(sums, missing),
+		checkCopies(sums, missing, nodes),
 		checkEnds(sums, missing, time.Now()),
 		checkGaps(sums, missing),
 		checkDisks(nodes),
@@ -226,9 +226,9 @@ func checkCover(sums []shardSum, missing []base.ShardID) wire.HealthCheck {
 	return c
 }
 
-// checkCopies holds the living copies of each segment against its topic's factor. A segment without any is not readable,
-// and if it is active not writable either.
-func checkCopies(sums []shardSum, missing []base.ShardID) wire.HealthCheck {
+// checkCopies holds the living copies of each segment against its topic's factor, and asks the nodes for copies that are
+// short. A segment without any is not readable, and if it is active not writable either.
+func checkCopies(sums []shardSum, missing []base.ShardID, nodes nodeReports) wire.HealthCheck {
 	c := wire.HealthCheck{ID: "EG140", Name: "segments have all their copies"}
 	var short shortCopies
 	segments := 0
@@ -240,6 +240,12 @@ func checkCopies(sums []shardSum, missing []base.ShardID) wire.HealthCheck {
 	if short.Under > 0 {
 		c.Result, c.Next = wire.HealthWarn, "eg-cli segment list --state under-replicated"
 		c.Detail += short.names()
+	}
+	for _, n := range nodes.answered() {
+		if n.Short > 0 {
+			c.Result, c.Next = wire.HealthWarn, "eg-cli segment list --state under-replicated"
+			c.Detail += fmt.Sprintf("; %d copies on %s lack a part", n.Short, n.ID)
+		}
 	}
 	if short.Gone > 0 {
 		c.Result = wire.HealthFail

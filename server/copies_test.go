@@ -115,23 +115,26 @@ func TestHealthOfCopies(t *testing.T) {
 	for i := range 5 {
 		sums[0].Short.add(seg(i), 0)
 	}
-	c := checkCopies(sums, nil)
+	c := checkCopiesAlone(sums, nil)
 	require.Equal(t, wire.HealthPass, c.Result)
 	require.Equal(t, "0 of 35 segments are short of copies", c.Detail)
+	c = checkCopies(sums, nil, reports(func(*wire.NodeStatus) {}, func(n *wire.NodeStatus) { n.Short = 2 }))
+	require.Equal(t, wire.HealthWarn, c.Result)
+	require.Equal(t, "0 of 35 segments are short of copies; 2 copies on n2 lack a part", c.Detail)
 
 	for i := range 20 {
 		sums[1].Short.add(seg(100+i), 1)
 	}
 	require.Len(t, sums[1].Short.Named, mostShort)
 	sums[0].Short.add(seg(4), 1)
-	c = checkCopies(sums, nil)
+	c = checkCopiesAlone(sums, nil)
 	require.Equal(t, wire.HealthWarn, c.Result)
 	require.Contains(t, c.Detail, "21 of 35 segments are short of copies: orders/r9 s4 (2 of 3), orders/r9 s100 (2 of 3), ")
 	require.Contains(t, c.Detail, " …")
 	require.NotEmpty(t, c.Next)
 
 	sums[1].Short.add(seg(881), 3)
-	c = checkCopies(sums, nil)
+	c = checkCopiesAlone(sums, nil)
 	require.Equal(t, wire.HealthFail, c.Result)
 	require.Contains(t, c.Detail, "1 segments have no living copy; 22 of 35 segments are short of copies: orders/r9 s881 (0 of 3), orders/r9 s4 ")
 }

@@ -56,6 +56,7 @@ func (s *Server) ownStatus() wire.NodeStatus {
 	st.Full, st.Damaged, st.Quarantined = stats.DiskFull, int(stats.DamagedSegments), int(stats.QuarantinedFiles)
 	st.Connections = s.mux.Stats().Connections
 	st.Segments, st.Leaders, st.Followers = stats.Segments, s.plane.Leads(), s.plane.Follows()
+	st.Short = s.plane.Short()
 	st.FsyncP99Us = s.metrics.fsyncLately.quantile(0.99, now).Microseconds()
 	st.AckP99Us = s.metrics.ackLately.quantile(0.99, now).Microseconds()
 	r, version := s.ringNow()

@@ -27,3 +27,10 @@ func (p *Plane) Follows() int {
 	}
 	return n
 }
+
+// Short counts the copies here that lack a part of their sealed segments, as far as this process has found them.
+func (p *Plane) Short() int {
+	p.mends.mu.Lock()
+	defer p.mends.mu.Unlock()
+	return len(p.mends.copies)
+}

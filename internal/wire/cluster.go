@@ -63,6 +63,7 @@ type NodeStatus struct {
 	Damaged          int               `cbor:"31,keyasint,omitempty"` // segments whose data is not what was written
 	Quarantined      int               `cbor:"32,keyasint,omitempty"` // files put aside because they are damaged or nobody's
 	Followers        int               `cbor:"33,keyasint,omitempty"` // active segments held here that other nodes lead
+	Short            int               `cbor:"34,keyasint,omitempty"` // copies of sealed segments here that lack a part, and count as none
 }
 
 // ShardStatus is one Raft group.
