@@ -78,33 +78,33 @@ func TestBugbase(t *testing.T) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		line, _, _ := strings.Cut(string(text), "\n")
-		o, s, err := parseBug(line)
+		play, err := parseBug(line)
 		require.NoError(t, err, file)
 		for i := range replays {
 			t.Run(fmt.Sprintf("%s/%d", filepath.Base(file), i), func(t *testing.T) {
 				t.Parallel()
-				Run(t, o, func(_ *testing.T, c *Cluster) { c.Play(s, LoadOptions{Streams: StreamOptions{Topics: 2}}) })
+				play(t)
 			})
 		}
 	}
 }
 
-// parseBug reads a bug's first line: seed=7 steps=20.
-func parseBug(line string) (o Options, s Script, err error) {
+// parseBug reads a bug's first line: seed=7 steps=20, or records=35 for a seed of TestRecords.
+func parseBug(line string) (play func(t *testing.T), err error) {
+	numbers := make(map[string]uint64)
 	for _, word := range strings.Fields(line) {
 		key, value, _ := strings.Cut(word, "=")
-		n, err := strconv.ParseUint(value, 10, 64)
-		if err != nil {
-			return o, s, fmt.Errorf("%s: %w", word, err)
-		}
-		switch key {
-		case "seed":
-			o, s = ordinary(n)
-		case "steps":
-			s.Steps = int(n)
-		default:
-			return o, s, fmt.Errorf("%s: what is that", word)
+		if numbers[key], err = strconv.ParseUint(value, 10, 64); err != nil {
+			return nil, fmt.Errorf("%s: %w", word, err)
 		}
 	}
-	return o, s, nil
+	steps := int(numbers["steps"])
+	if seed, ok := numbers["records"]; ok {
+		return func(t *testing.T) { playRecords(t, seed, steps) }, nil
+	}
+	o, s := ordinary(numbers["seed"])
+	s.Steps = steps
+	return func(t *testing.T) {
+		Run(t, o, func(_ *testing.T, c *Cluster) { c.Play(s, LoadOptions{Streams: StreamOptions{Topics: 2}}) })
+	}, nil
 }
