@@ -78,7 +78,7 @@ func newCreateTopicCommand(a *app, use string) *cobra.Command {
 		Use:   use,
 		Short: "Create a topic; the number is its replication factor",
 		Long: "Creates a topic. The second argument is the replication factor: how many nodes hold each record.\n" +
-			"Without it the factor is the smaller of 3 and the number of live nodes.",
+			"Without it the factor is the smaller of 3 and the number of nodes; the topic begins with those that are live.",
 		Example: `  create-topic my_topic 3
   create-topic my_topic --rf 1 --ranges 4 --retention 7d
   create-topic my_topic 3 --explain --dry-run
