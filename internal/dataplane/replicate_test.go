@@ -269,6 +269,7 @@ func TestOpenThatWasLostIsRepeated(t *testing.T) {
 		require.NoError(t, (<-ack).err)
 		require.Len(t, r.links.followers["n3"].opens, 1)
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		require.Len(t, r.links.followers["n3"].opens, 1, "no longer than until it is answered")
 	})
 }
@@ -276,6 +277,7 @@ func TestOpenThatWasLostIsRepeated(t *testing.T) {
 func TestFollowerThatDoesNotAnswerIsToldLessAndLess(t *testing.T) {
 	trioBubble(t, func(s *scripted, _ *Options) { s.followers["n3"].willing = false }, func(t *testing.T, r *trio) {
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.InDelta(t, 13, len(r.links.followers["n3"].opens), 3)
 		require.Len(t, r.links.followers["n2"].opens, 1)
 	})
