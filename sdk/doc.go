@@ -31,10 +31,12 @@
 // and hands it to the connection of the range's leader (buffer_send.go). The answer comes on the connection's
 // reader, which wakes waiting senders itself, gives callbacks to the finisher (finish.go), and pumps what the answer
 // made room for. What an error means is decided in classify.go; what it means for a batch in buffer_fail.go;
-// deadlines are buffer_watch.go's.
+// how a buffer finds its leader again in buffer_mend.go, and when it stops waiting for one that does not answer in
+// buffer_overdue.go; deadlines are buffer_watch.go's. Where the time of one record went is trace.go's.
 //
 // In the other direction one goroutine a consumer plans fetches (consumer_run.go), one request for all ranges of a
-// broker that want data. The answer is checked and queued on the connection's reader (fetch.go), and decoded by
+// broker that want data. Which replica of a segment that is (locate.go) is decided by rack, round trip and, among equals,
+// by chance (nearest.go); where ranges begin and end is asked in offsets.go. The answer is checked and queued on the connection's reader (fetch.go), and decoded by
 // [Consumer.Poll] on the caller's goroutine (poll.go). Which range follows which is lineage.go.
 //
 // # How one event travels
@@ -98,7 +100,18 @@
 //   - Routes do not expire. A wrong one is noticed by the error it causes, and renewed by one request that all who
 //     met the error share. Another topic id under the same name is another topic: nothing that was meant for the old
 //     one goes there.
-//   - A broken connection is dialled again before anybody is asked who leads now: usually it is the connection.
+//   - A broken connection is dialled again before anybody is asked who leads now: usually it is the connection. Refused,
+//     or not there within a quarter of a second, the route is renewed from another broker, until it names another leader.
+//   - A leader that does not answer is left only when the route names another. What was on its way there goes to the
+//     successor under the same sequence numbers: an answer that comes all the same is not believed, and a batch that the
+//     old leader did get onto every replica is recognised by the new one. Others than such a leader are asked about it
+//     (broker.doubt): one that is cut off knows only what it used to.
+//   - A replica that cannot serve an offset is asked once a round, whatever the reason: it lags, its copy is short or
+//     damaged, it does not answer. The round after that begins with what the coordinator says. What a fetch that was
+//     abandoned brings in the end is dropped by a flag and not by the range's generation, which would drop what was
+//     fetched before it as well.
+//   - Where ranges begin is in their topic's route. Nobody need be asked, so reading from the start works while leaders
+//     are away; where ranges end only leaders know, and a consumer with StopAtEnd reads on while it asks.
 //   - An answer to a fetch is tied to the generation of the range that asked; a seek raises it. Nothing older is
 //     ever believed.
 //   - "Nothing new" from a replica that knows a lower commit than another has shown is not believed either: the end of
