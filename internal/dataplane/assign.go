@@ -365,6 +365,9 @@ func (p *Plane) end(asg meta.Assignment, c *confirm) {
 	default:
 		err = p.log.HoldSealed(heldSpec(&asg), asg.End, asg.Cause, done)
 	}
+	if errors.Is(err, base.CodeInvalidArgument) { // nothing is touched: what readers saw here may be all that is left of it
+		p.o.Logger.Error("segment is said to end below what readers saw of it here", "range", asg.Ref.String(), "segment", asg.Segment.String(), "end", asg.End, "error", err)
+	}
 	if err != nil {
 		c.failed(err)
 	}

@@ -343,6 +343,21 @@ func TestASealedCopyThatIsShortSaysSo(t *testing.T) {
 	})
 }
 
+// An end below what readers saw is not believed, unless it was forced.
+func TestAnEndBelowWhatWasReadHereIsRefused(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		r.send(source, a, 0, 0, plain(3))
+		r.send(source, a, 3, 3, nil)
+		r.expect(durableTo(3))
+		r.log.mu.Lock()
+		r.log.sealErr = base.Errorf(base.CodeInvalidArgument, "seal", "below the commit")
+		r.log.mu.Unlock()
+		end := a
+		end.State, end.End, end.Version = base.StateSealed, 2, 2
+		require.Equal(t, meta.StatusFailed, r.assign(end).Status)
+	})
+}
+
 func TestATopicIsDeletedWhileItIsFollowed(t *testing.T) {
 	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
 		r.log.hold()

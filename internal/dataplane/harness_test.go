@@ -33,6 +33,7 @@ type fakeLog struct {
 	refuseSeg base.SegmentID
 	lose      error // the disk's answer to the next appends
 	openErr   error
+	sealErr   error
 	calls     chan func()
 	done      sync.WaitGroup
 	published map[base.SegmentID]int64
@@ -148,6 +149,9 @@ func (l *fakeLog) OpenSegment(spec store.SegmentSpec, done func(error)) error {
 func (l *fakeLog) Seal(seg base.SegmentID, end int64, cause base.Cause, done func(error)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.sealErr != nil {
+		return l.sealErr
+	}
 	s := l.segments[seg]
 	s.info.SealedEnd, s.info.SealedCause, s.info.State, s.info.Commit = end, cause, base.StateSealed, end
 	l.after(func() { done(nil) })
