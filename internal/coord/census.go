@@ -121,7 +121,7 @@ type held struct {
 }
 
 // compare files a trim for every range of which a disk holds what has been trimmed, and tells it again of sealed
-// segments of which its copy is short: a process that is told of one mends it.
+// segments whose ends its copy does not have: a process that is told of one seals it, or mends it.
 func (l *loop) compare(s *meta.State, all []held) {
 	strangers := 0
 	for i := range all {
@@ -135,7 +135,7 @@ func (l *loop) compare(s *meta.State, all []held) {
 		for _, seg := range h.Segments {
 			known := r.Segment(seg.Segment)
 			switch {
-			case known != nil && known.State == base.StateSealed && seg.End < known.End && slices.Contains(known.Replicas, h.by):
+			case known != nil && known.State == base.StateSealed && seg.End != known.End && slices.Contains(known.Replicas, h.by):
 				put(&l.outbox(h.by).lanes[background].waiting.segments, known.ID, h.Ref)
 			case known != nil:
 			case seg.End <= r.TrimmedTo && seg.Base < r.TrimmedTo:

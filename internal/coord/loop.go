@@ -181,7 +181,7 @@ func (l *loop) scan(s *meta.State, now time.Time) []base.TopicID {
 		for _, r := range t.Ranges {
 			ref := base.RangeRef{Topic: t.ID, Range: r.ID}
 			l.noteActive(ref, r.Active(), t.Config, now)
-			for _, seg := range r.Segments {
+			for _, seg := range r.Placed() {
 				l.file(ref, seg, true, background)
 			}
 			if r.TrimmedTo > 0 && len(r.Segments) > 0 {

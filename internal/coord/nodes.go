@@ -96,7 +96,7 @@ func (l *loop) remind(s *meta.State, nodes []base.NodeID) {
 	for t := range s.All() {
 		for _, r := range t.Ranges {
 			ref := base.RangeRef{Topic: t.ID, Range: r.ID}
-			for _, seg := range r.Segments {
+			for _, seg := range r.Placed() {
 				for _, replica := range seg.Replicas {
 					if slices.Contains(nodes, replica.Node) {
 						put(&l.outbox(replica).lanes[background].waiting.segments, seg.ID, ref)

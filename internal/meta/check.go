@@ -82,6 +82,9 @@ func (s *State) checkRange(t *Topic, r *Range, segments map[base.SegmentID]bool)
 	if r.TrimVersion > t.Version || r.TrimmedTo < 0 {
 		return fmt.Errorf("trimmed to %d by version %d of %d", r.TrimmedTo, r.TrimVersion, t.Version)
 	}
+	if err := s.checkEmptied(t, r, segments); err != nil {
+		return err
+	}
 	next, epoch, lastMs := r.TrimmedTo, base.Epoch(0), int64(0)
 	for i, seg := range r.Segments {
 		last := i == len(r.Segments)-1
@@ -117,6 +120,25 @@ func (s *State) checkRange(t *Topic, r *Range, segments map[base.SegmentID]bool)
 		case seg.Empty() && i < len(r.Segments)-2:
 			return fmt.Errorf("%s holds no record and is not the last sealed one", seg.ID)
 		}
+	}
+	return nil
+}
+
+// checkEmptied proves that what was left out of a chain is empty, sealed and nowhere else.
+func (s *State) checkEmptied(t *Topic, r *Range, segments map[base.SegmentID]bool) error {
+	if len(r.Emptied) > MaxEmptied {
+		return fmt.Errorf("%d segments are remembered beside the chain", len(r.Emptied))
+	}
+	for _, seg := range r.Emptied {
+		switch {
+		case seg.State != base.StateSealed || !seg.Empty() || seg.SealVersion <= seg.Version || seg.SealVersion > t.Version || seg.Epoch > t.Epoch:
+			return fmt.Errorf("%s is left out of the chain as %s with [%d, %d)", seg.ID, seg.State, seg.Base, seg.End)
+		case seg.ID == 0 || segments[seg.ID] || uint64(seg.ID) > s.opened*uint64(s.shards):
+			return fmt.Errorf("%s is there twice, or was not handed out", seg.ID)
+		case checkReplicas(seg.Replicas, seg.Boots) != nil:
+			return fmt.Errorf("%s: %w", seg.ID, checkReplicas(seg.Replicas, seg.Boots))
+		}
+		segments[seg.ID] = true
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (a *applier) deleteTopic(cmd *DeleteTopic) Result {
 func (t *Topic) holders() []base.Replica {
 	var all []*Segment
 	for _, r := range t.Ranges {
-		all = append(all, r.Segments...)
+		all = append(all, r.Placed()...)
 	}
 	return holdersOf(all)
 }

@@ -50,7 +50,7 @@ func (a *applier) rollSegment(cmd *RollSegment, forced *Forced) RollResult {
 		ID: s.openSegment(), Epoch: t.Epoch, Base: cmd.End, End: NoEnd, State: base.StateActive,
 		Replicas: cmd.Replicas, Boots: cmd.Boots, Prev: active.ID, CreatedMs: s.nowMs, LastAppendMs: sealed.LastAppendMs, Version: t.Version,
 	}
-	r.Segments = chain(r.Segments[:len(r.Segments)-1], sealed, cmd.Opened, next)
+	r.follow(sealed, cmd.Opened, next)
 	s.put(t)
 	a.emitSealed(t, r, cmd, sealed, next)
 	return RollResult{Topic: t, End: cmd.End, Active: next}
@@ -104,17 +104,25 @@ func (s *Segment) seal(cmd *RollSegment, nowMs int64, version base.Version) *Seg
 	return &sealed
 }
 
-// chain puts sealed and next behind the older segments. Of the segments without a record only the newest that has
-// been opened is kept: its replicas hold the producer state that the successor starts from. Nothing refers to the
-// others.
-func chain(older []*Segment, sealed *Segment, opened bool, next *Segment) []*Segment {
-	segments := make([]*Segment, 0, len(older)+2)
+// follow puts sealed and next behind the older segments of a range that the caller may change. Of the segments without a
+// record only the newest that has been opened is kept in the chain: its replicas hold the producer state that the
+// successor starts from. Nothing refers to the others, but disks may hold them.
+func (r *Range) follow(sealed *Segment, opened bool, next *Segment) {
+	older := r.Segments[:len(r.Segments)-1]
 	if sealed.Empty() && !opened {
-		return append(append(segments, older...), next)
+		r.leaveOut(sealed)
+		r.Segments = slices.Concat(older, []*Segment{next})
+		return
 	}
-	older = slices.Clip(older)
 	if n := len(older); n > 0 && older[n-1].Empty() {
+		r.leaveOut(older[n-1])
 		older = older[:n-1]
 	}
-	return append(append(segments, older...), sealed, next)
+	r.Segments = slices.Concat(older, []*Segment{sealed, next})
+}
+
+// leaveOut remembers a segment that is in the chain no more, for a while.
+func (r *Range) leaveOut(s *Segment) {
+	kept := r.Emptied[max(0, len(r.Emptied)-MaxEmptied+1):]
+	r.Emptied = append(slices.Clone(kept), s)
 }

@@ -139,7 +139,7 @@ func (s *State) decodeItems(dec *cbor.Decoder, h snapshotHeader) error {
 // whole refuses a topic with a null where the code expects an object.
 func (t *Topic) whole() error {
 	for _, r := range t.Ranges {
-		if r == nil || slices.Contains(r.Segments, nil) {
+		if r == nil || slices.Contains(r.Placed(), nil) {
 			return base.Errorf(base.CodeCorruptData, "", "a range or segment of topic %q is null", strings.ToValidUTF8(t.Name, "?"))
 		}
 	}

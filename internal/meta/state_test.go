@@ -222,3 +222,45 @@ func BenchmarkSnapshot(b *testing.B) {
 		require.NoError(b, err)
 	}
 }
+
+// A segment without a record leaves the chain, and whoever has it can still be told that it ended.
+func TestSegmentsThatWereLeftOutAreKnown(t *testing.T) {
+	s := New(base.RootShard, 1)
+	index := uint64(0)
+	apply := func(cmd Command) Result {
+		index++
+		cmd.TimeMs = int64(index)
+		r, _ := s.Apply(index, cmd)
+		require.NoError(t, s.Check())
+		return r
+	}
+	apply(createCommand(1))
+	topic := s.TopicByName("topic-000001")
+	roll := func(end int64, opened bool, on ...string) *Segment {
+		active := s.Topic(topic.ID).Range(1).Active()
+		r := apply(Command{RollSegments: []RollSegment{{Topic: topic.ID, Range: 1, Segment: active.ID, Epoch: active.Epoch, End: end, Replicas: replicas(on), Opened: opened}}})
+		require.Equal(t, base.CodeOK, r.Rolls[0].Code)
+		return active
+	}
+	roll(10, true, "n7")
+	empty := roll(10, false, "n8") // on n7 alone
+	r := s.Topic(topic.ID).Range(1)
+	require.NotContains(t, r.Segments, empty)
+	known := r.Segment(empty.ID)
+	require.NotNil(t, known)
+	require.Equal(t, base.StateSealed, known.State)
+	a := s.Topic(topic.ID).Assignment(r, known, Limits{SegmentBytes: 1, SegmentAgeMs: 1})
+	require.EqualValues(t, 10, a.End)
+	require.Greater(t, a.Version, known.Version)
+	require.Contains(t, s.Topic(topic.ID).holders(), replica("n7"), "a delete is told there too")
+	require.Equal(t, s.Topic(topic.ID), throughSnapshot(t, s).Topic(topic.ID))
+
+	for range 2 * MaxEmptied { // restarts do not make metadata grow
+		roll(10, false, "n1")
+	}
+	require.Len(t, s.Topic(topic.ID).Range(1).Emptied, MaxEmptied)
+
+	last := roll(20, true, "n1")
+	apply(Command{TrimRanges: []TrimRange{{Topic: topic.ID, Range: 1, Through: last.ID}}})
+	require.Empty(t, s.Topic(topic.ID).Range(1).Emptied, "they go with what was around them")
+}

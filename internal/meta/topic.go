@@ -36,7 +36,11 @@ type Range struct {
 	Segments    []*Segment     `cbor:"6,keyasint"`           // by base; sealed ones, then at most one active
 	TrimmedTo   int64          `cbor:"7,keyasint,omitempty"` // the earliest offset that is kept
 	TrimVersion base.Version   `cbor:"8,keyasint,omitempty"` // the version that last trimmed
+	Emptied     []*Segment     `cbor:"9,keyasint,omitempty"` // sealed without a record and in the chain no more, the newest few: who has them is still to hear of their ends
 }
+
+// MaxEmptied is how many of a range's segments without a record are remembered beside its chain.
+const MaxEmptied = 8
 
 // Segment is up to a gigabyte or an hour of one range on one ordered replica set; the first replica leads.
 type Segment struct {
@@ -118,13 +122,21 @@ func (r *Range) Sealed() []*Segment {
 
 // Segment finds a segment by id, or returns nil. It looks from the newest on, where all the questions are.
 func (r *Range) Segment(id base.SegmentID) *Segment {
-	for i := len(r.Segments) - 1; i >= 0; i-- {
-		if r.Segments[i].ID == id {
-			return r.Segments[i]
+	for _, s := range slices.Backward(r.Segments) {
+		if s.ID == id {
+			return s
+		}
+	}
+	for _, s := range slices.Backward(r.Emptied) {
+		if s.ID == id {
+			return s
 		}
 	}
 	return nil
 }
+
+// Placed lists every segment that some disk may hold: the chain, and what was left out of it.
+func (r *Range) Placed() []*Segment { return slices.Concat(r.Emptied, r.Segments) }
 
 // SegmentAt finds the segment that holds offset, or nil. The active segment holds everything from its base on.
 func (r *Range) SegmentAt(offset int64) *Segment {

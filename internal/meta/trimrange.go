@@ -38,11 +38,12 @@ func (a *applier) trimRange(cmd *TrimRange) TrimResult {
 	for _, seg := range r.Segments[:i+1] {
 		result.Bytes += seg.Bytes
 	}
-	gone := holdersOf(r.Segments[:i+1])
+	gone := holdersOf(slices.Concat(r.Segments[:i+1], r.Emptied)) // one too many is told is no harm
 	t = t.clone()
 	t.Version++
 	r = t.own(r.ID)
 	r.Segments = slices.Clone(r.Segments[i+1:])
+	r.Emptied = slices.DeleteFunc(slices.Clone(r.Emptied), func(s *Segment) bool { return s.End <= through.End })
 	r.TrimmedTo, r.TrimVersion = through.End, t.Version
 	s.put(t)
 	a.emit(Event{
