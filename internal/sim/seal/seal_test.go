@@ -55,18 +55,19 @@ var wide = []named{
 
 // TestSealHolds searches each world for an acked record that is lost, and finds none.
 func TestSealHolds(t *testing.T) {
-	var passed milestone
+	passed, searched := milestone(0), 0
 	for _, w := range worlds {
 		t.Run(w.name, func(t *testing.T) {
 			m := newModel(w.bounds, plant{})
 			r := explore(m, deep)
 			passed |= m.passed
+			searched++
 			require.Nil(t, r.found)
 			require.True(t, r.exhausted || race, "%d states and no end", r.states)
 			t.Logf("%d states, all: %v", r.states, r.exhausted)
 		})
 	}
-	require.True(t, race || passed == allMilestones, "%b: a search that never comes by something says nothing of it", passed)
+	require.True(t, race || searched < len(worlds) || passed == allMilestones, "%b: a search that never comes by something says nothing of it", passed)
 }
 
 // TestSealHoldsInWiderWorlds is for scripts/soak.sh.

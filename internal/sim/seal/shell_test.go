@@ -315,9 +315,9 @@ func (r *run) answerFence(at, seg int, i uint8) {
 		a |= unlisted
 	}
 	if n.gone&(1<<seg) != 0 {
-		a = answered | damaged | answer(s.Base)
+		a = a&unbroken | answered | damaged | answer(s.Base)
 		if r.plant.missingIsEmpty {
-			a = answered | unbroken | answer(s.Base)
+			a &^= damaged
 		}
 	}
 	r.w.net[seg].say(at, a)
