@@ -74,13 +74,10 @@ func (r *Range) lostRoll(t *Topic, cmd *RollSegment) RollResult {
 		Code: base.CodePreconditionFailed, Message: cmd.Segment.String() + " is not the active segment",
 		Topic: t, End: NoEnd, Active: r.Active(),
 	}
-	for _, s := range r.Segments {
-		switch {
-		case s.ID == cmd.Segment:
-			result.End = s.End
-		case s.Prev == cmd.Segment:
-			result.End = s.Base // an empty segment that is not kept ended where its successor begins
-		}
+	if s := r.Segment(cmd.Segment); s != nil {
+		result.End = s.End
+	} else if i := slices.IndexFunc(r.Segments, func(s *Segment) bool { return s.Prev == cmd.Segment }); i >= 0 {
+		result.End = r.Segments[i].Base // it was left out long ago, being empty
 	}
 	return result
 }
