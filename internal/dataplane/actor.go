@@ -58,7 +58,7 @@ type actor struct {
 	leads    atomic.Bool  // the range's active segment is led here, is being opened here, or was led here before a restart
 	base     atomic.Int64 // of the newest segment
 	open     atomic.Bool  // the range's active segment is led here by this process, or about to be
-	follows  atomic.Bool  // ... or is followed here
+	follows  atomic.Int64 // ... or is followed here, since this ms of the plane's life; 0: it is not
 
 	asked atomic.Int64 // ms of the plane's life at which the leader was last asked whether it leads still
 

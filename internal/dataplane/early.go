@@ -115,6 +115,9 @@ func (h *held) take(n int) bool {
 	return true
 }
 
+// force counts them in any case.
+func (h *held) force(n int) { h.bytes.Add(int64(n)) }
+
 func (h *held) give(n int) { h.bytes.Add(-int64(n)) }
 
 // hasRoom reports whether it is worth to ask for what was dropped.

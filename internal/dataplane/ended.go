@@ -41,8 +41,8 @@ func (a *actor) hasEnded(s *segmentHead) bool {
 }
 
 // leaderEnded hears from the leader that there is nothing more to follow. The end itself comes from the coordinator.
-func (a *actor) leaderEnded(f *following, from replica.Source) {
-	if f.replica.Source() == from {
+func (a *actor) leaderEnded(from replica.Source) {
+	if a.leadsFrom(from) {
 		a.endFollowing()
 	}
 }

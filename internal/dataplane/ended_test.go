@@ -88,3 +88,25 @@ func TestALeaderTellsThatItLeadsNoMore(t *testing.T) {
 		})
 	}
 }
+
+// Whoever waits for the records of a segment that was assigned here and never opened does not wait for long.
+func TestASegmentThatIsNeverOpenedIsNotWaitedFor(t *testing.T) {
+	followBubble(t, nil, func(t *testing.T, r *followRig) {
+		a := followedBy(1, 1, 0, 0)
+		require.Equal(t, meta.StatusHeld, r.assign(a).Status)
+		require.True(t, r.plane.ComesHere(testRef, 0))
+		time.Sleep(2 * opensWithin)
+		require.False(t, r.plane.ComesHere(testRef, 0))
+		r.open(source, a, nil, false)
+		r.expect(durableTo(0))
+		require.True(t, r.plane.ComesHere(testRef, 0))
+	})
+	followBubble(t, nil, func(t *testing.T, r *followRig) {
+		a := followedBy(1, 1, 0, 0)
+		require.Equal(t, meta.StatusHeld, r.assign(a).Status)
+		ended := appendMessage{segmentHead: headOf(a), ended: true}
+		r.plane.receive(kindAppend, encodeAppend(&ended), arrival{from: source})
+		synctest.Wait()
+		require.False(t, r.plane.ComesHere(testRef, 0))
+	})
+}

@@ -52,7 +52,7 @@ func (a *actor) endFollowing() {
 		return
 	}
 	a.source.Store(nil)
-	a.follows.Store(false)
+	a.follows.Store(0)
 	a.following = nil
 	f.drop(a.plane)
 }
@@ -164,7 +164,7 @@ func (a *actor) followed(f *following, m *appendArrival, now time.Time) {
 	defer m.done()
 	switch {
 	case m.ended:
-		a.leaderEnded(f, m.from)
+		a.leaderEnded(m.from)
 		return
 	case f.refusal != 0:
 		a.refuseFrom(m.from, &m.segmentHead, f.refusal)
@@ -202,16 +202,15 @@ func (a *actor) takeFollowed(f *following, m *appendArrival, now time.Time) {
 	if f.replica.State() >= replica.Out {
 		return
 	}
-	if !a.plane.held.take(m.size()) {
-		if f.taken && len(f.waiting) == 0 { // it has its place already
-			f.taken = false
-			f.replica.Failed()
-			return
-		}
+	switch placed := f.taken && len(f.waiting) == 0; {
+	case placed: // it is not sent again, and there is at most one such a segment
+		a.plane.held.force(m.size())
+		f.waiting = append(f.waiting, m)
+	case a.plane.held.take(m.size()):
+		f.waiting = append(f.waiting, m)
+	default:
 		f.full = true
 		f.replica.Dropped()
-	} else {
-		f.waiting = append(f.waiting, m)
 	}
 	a.watch()
 }

@@ -21,7 +21,7 @@ func (p *Plane) Follows() int {
 	defer p.mu.RUnlock()
 	n := 0
 	for _, a := range p.mu.actors {
-		if a.follows.Load() {
+		if a.follows.Load() != 0 {
 			n++
 		}
 	}

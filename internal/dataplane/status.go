@@ -50,7 +50,16 @@ func (p *Plane) LedHere(ref base.RangeRef) bool {
 // segment that ends there has been sealed.
 func (p *Plane) ComesHere(ref base.RangeRef, offset int64) bool {
 	a := p.find(ref)
-	return a != nil && (a.leads.Load() || a.follows.Load()) && a.base.Load() <= offset
+	return a != nil && (a.leads.Load() || p.awaits(a)) && a.base.Load() <= offset
+}
+
+// opensWithin is how long a follower's segment may take to be opened by its leader, for whoever waits for its records.
+const opensWithin = 2 * time.Second
+
+// awaits reports whether the range's active segment is followed here, or was assigned a moment ago and is about to be.
+func (p *Plane) awaits(a *actor) bool {
+	since := a.follows.Load()
+	return since != 0 && (a.source.Load() != nil || p.age(time.Now())-since < opensWithin.Milliseconds())
 }
 
 // Earliest is the range's earliest offset as committed, as far as this node has been told; false when it was told nothing.
