@@ -41,6 +41,7 @@ type fetch struct {
 	req      wire.FetchRequest
 	ctx      context.Context // of the connection
 	deadline time.Time
+	gapUntil time.Time // how long it waits at the end of a segment for the next one; zero: it has not yet
 }
 
 // answer is what the ranges have at one moment.
@@ -120,7 +121,7 @@ func (f *fetch) readRange(q *wire.FetchRange, a *answer, budget int) wire.FetchR
 		switch {
 		case got.Sealed:
 			result.State, result.End = wire.FetchNext, got.End
-			if !moved && !f.s.plane.ComesHere(ref, got.End) {
+			if !moved && (f.waitedAtGap() || !f.s.plane.ComesHere(ref, got.End)) {
 				a.news = true // the range goes on elsewhere: there is nothing here to wait for
 			}
 			if !moved {
@@ -133,12 +134,16 @@ func (f *fetch) readRange(q *wire.FetchRange, a *answer, budget int) wire.FetchR
 	}
 }
 
+// waitedAtGap reports whether the fetch has waited long enough for the successor of a segment to open here. Usually it does
+// within milliseconds; if it does not, it may well be open at another replica.
+func (f *fetch) waitedAtGap() bool { return !f.gapUntil.IsZero() && !time.Now().Before(f.gapUntil) }
+
 // atCommit ends the reading of a range at what this node can prove of it. If it would hear of more at once, the fetch
 // may wait for that; a copy that has been cut off, or was sealed short of its end, learns nothing by waiting, and says so
 // once it has nothing else to give.
 func (f *fetch) atCommit(result *wire.FetchRangeResult, q *wire.FetchRange, sealed bool, a *answer) {
 	ref := base.RangeRef{Topic: q.Topic, Range: q.Range}
-	hears := !sealed && f.s.hears(ref, result.Segment)
+	hears := !sealed && f.s.hears(ref, result.Segment, result.Next)
 	if !hears {
 		a.news = true
 	}
@@ -189,18 +194,19 @@ func (f *fetch) refuse(result *wire.FetchRangeResult, q *wire.FetchRange, err er
 	result.Code, a.news = code, true
 }
 
-// hears reports whether whatever becomes committed in a range is known here at once: this process leads its segment, or
-// hears who does. A copy from before the last start was cut off then.
-func (s *Server) hears(ref base.RangeRef, seg base.SegmentID) bool {
+// hears reports whether whatever becomes committed behind an offset is known here at once: this process leads the segment
+// there, or hears who does. A copy from before the last start was cut off then.
+func (s *Server) hears(ref base.RangeRef, seg base.SegmentID, offset int64) bool {
 	if info, ok := s.store.Info(seg); ok && info.Boot != s.id.Boot {
 		return false
 	}
-	return s.hearsOn(ref)
+	return s.hearsOn(ref, offset)
 }
 
-// hearsOn is hears for a copy of this start.
-func (s *Server) hearsOn(ref base.RangeRef) bool {
-	return s.plane.Hears(ref) && !s.mayGoOnElsewhere(ref)
+// hearsOn is hears for a copy of this start. One that lies before a newer segment here is an old one, of which this node
+// has not been told how it ended; whom it hears now has nothing to say about that.
+func (s *Server) hearsOn(ref base.RangeRef, offset int64) bool {
+	return s.plane.Newest(ref) <= offset && s.plane.Hears(ref) && !s.mayGoOnElsewhere(ref)
 }
 
 // lastSegmentHere is the newest copy here of a range's segments.

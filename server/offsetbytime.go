@@ -122,7 +122,7 @@ func (s *Server) askByTime(ctx context.Context, nodes nodeSet, m offsetsMessage)
 // takeOffsets looks among the segments held here. A node that holds none of the range has none that fits.
 func (s *Server) takeOffsets(_ context.Context, _ *peer.Request, m offsetsMessage) (a offsetsAnswer, err error) {
 	for _, info := range s.store.Segments(m.Ref) { // before the search: what is added meanwhile may be found, too
-		if info.Whole() || info.SealedEnd < 0 && s.hears(m.Ref, info.Segment) {
+		if info.Whole() || info.SealedEnd < 0 && s.hears(m.Ref, info.Segment, info.Commit) {
 			a.Holds = append(a.Holds, info.Segment)
 		}
 	}

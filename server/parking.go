@@ -23,6 +23,9 @@ const hearPoll = 200 * time.Millisecond
 // before it knows it: for the milliseconds of a roll.
 const gapPoll = 5 * time.Millisecond
 
+// gapPatience is how long it does so at most.
+const gapPatience = 500 * time.Millisecond
+
 // park lets the fetch wait for more. It reports false when too many do.
 func (f *fetch) park(a *answer) bool {
 	p := &parking{f: f}
@@ -39,9 +42,11 @@ func (f *fetch) park(a *answer) bool {
 		ref := base.RangeRef{Topic: r.Topic, Range: r.Range}
 		switch {
 		case r.State == wire.FetchNext:
-			p.until = earlier(p.until, time.Now().Add(gapPoll))
+			if p.until = earlier(p.until, time.Now().Add(gapPoll)); f.gapUntil.IsZero() {
+				f.gapUntil = time.Now().Add(gapPatience)
+			}
 		case others:
-			p.ends = append(p.ends, ref)
+			p.ends = append(p.ends, end{ref, r.Next})
 		}
 	}
 	// From here on p.wake may run at any time, also before all waits are set up.
@@ -63,12 +68,18 @@ func (f *fetch) park(a *answer) bool {
 // parking is one wait of a fetch: whatever comes first ends it, once.
 type parking struct {
 	f       *fetch
-	until   time.Time       // an answer comes in any case
-	ends    []base.RangeRef // which are known here only while other nodes are heard
+	until   time.Time // an answer comes in any case
+	ends    []end     // which are known here only while other nodes are heard
 	timer   *time.Timer
 	woken   atomic.Bool
 	mu      sync.Mutex
 	cancels []func()
+}
+
+// end is where a range ends as far as a fetch has read it.
+type end struct {
+	ref    base.RangeRef
+	offset int64
 }
 
 // wake lets the fetch read again. The pool ends the other waits, so that an append does not wait for it.
@@ -98,7 +109,7 @@ func (p *parking) tick() {
 	if p.woken.Load() {
 		return
 	}
-	deaf := slices.ContainsFunc(p.ends, func(ref base.RangeRef) bool { return !p.f.s.hearsOn(ref) })
+	deaf := slices.ContainsFunc(p.ends, func(e end) bool { return !p.f.s.hearsOn(e.ref, e.offset) })
 	if deaf || !time.Now().Before(p.until) {
 		p.wake()
 		return
