@@ -35,6 +35,7 @@ func TestGaps(t *testing.T) {
 		{"leader killed", leader, (*Node).Kill, 700 * time.Millisecond},
 		{"leader stopped in good order", leader, (*Node).Stop, 500 * time.Millisecond},
 		{"leader paused", leader, func(n *Node) { n.Pause(20 * time.Second) }, 3500 * time.Millisecond},
+		{"leader cut off from all nodes", leader, func(n *Node) { n.c.Partition([]*Node{n}, n.c.without(n)) }, 3500 * time.Millisecond},
 		{"leader without its data port", leader, func(n *Node) { n.CutDataPort(20 * time.Second) }, 900 * time.Millisecond},
 		{"leader with a disk that hangs", leader, (*Node).HangSyncs, 2 * time.Second},
 		{"leader with a slow disk", leader, func(n *Node) { n.SlowDisk(2 * time.Second) }, 3500 * time.Millisecond},

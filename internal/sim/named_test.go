@@ -251,11 +251,13 @@ func TestEmptySegmentDroppedUnderAZombie(t *testing.T) {
 		late.streams = append(late.streams, stream)
 		late.clients.Go(func() {
 			stream.o.Every = 50 * time.Millisecond
-			stream.write(late.stopped, 11, randv2.New(randv2.NewPCG(1, 11)))
+			stream.write(late.stopped, 10, randv2.New(randv2.NewPCG(1, 10)))
 		})
 		ended, next := c.succeeded(late, s, 30*time.Second)
 		require.True(t, ended == nil || ended.Empty())
-		c.named(next.Leader().Node).Kill() // the last of the sealed segments is kept though it is empty, until another follows
+		again := c.named(next.Leader().Node) // the last of the sealed segments is kept though it is empty, until another follows
+		again.Kill()
+		again.Start()
 		c.succeeded(late, next, 30*time.Second)
 		require.Nil(t, c.topicOf(stream).Ranges[0].Segment(s.ID), "an empty segment is dropped")
 		time.Sleep(3 * time.Second)

@@ -14,6 +14,7 @@ import (
 // Fault is one thing that goes wrong, and what makes it well again.
 type Fault struct {
 	Name string
+	All  bool // it happens to all nodes at once
 	// Do lets it happen to one node and returns when it is over; what it says is who it happened to and how.
 	Do func(r *Run, n *procs.Node) error
 }
@@ -27,21 +28,21 @@ type Cutter interface {
 // Processes are the faults of processes alone.
 func Processes() []Fault {
 	return []Fault{
-		{"kill -9", func(r *Run, n *procs.Node) error {
+		{Name: "kill -9", Do: func(r *Run, n *procs.Node) error {
 			if err := n.Kill(); err != nil {
 				return err
 			}
 			r.wait(r.between(0, 2*time.Second))
 			return r.start(n)
 		}},
-		{"SIGSTOP", func(r *Run, n *procs.Node) error {
+		{Name: "SIGSTOP", Do: func(r *Run, n *procs.Node) error {
 			if err := n.Signal(syscall.SIGSTOP); err != nil {
 				return err
 			}
 			r.wait(r.between(500*time.Millisecond, 5*time.Second))
 			return n.Signal(syscall.SIGCONT)
 		}},
-		{"SIGSTOP, kill -9", func(r *Run, n *procs.Node) error {
+		{Name: "SIGSTOP, kill -9", Do: func(r *Run, n *procs.Node) error {
 			if err := n.Signal(syscall.SIGSTOP); err != nil {
 				return err
 			}
@@ -51,7 +52,7 @@ func Processes() []Fault {
 			}
 			return r.start(n)
 		}},
-		{"SIGTERM", func(r *Run, n *procs.Node) error {
+		{Name: "SIGTERM", Do: func(r *Run, n *procs.Node) error {
 			if err := n.Stop(patience); err != nil {
 				return err
 			}
@@ -62,7 +63,7 @@ func Processes() []Fault {
 
 // AllAtOnce kills every process at one moment.
 func AllAtOnce() Fault {
-	return Fault{"kill -9 of all", func(r *Run, _ *procs.Node) error {
+	return Fault{Name: "kill -9 of all", All: true, Do: func(r *Run, _ *procs.Node) error {
 		if err := r.Cluster.KillAll(); err != nil {
 			return err
 		}
@@ -103,15 +104,15 @@ func Networks(cutter Cutter) []Fault {
 		return nil
 	}
 	return []Fault{
-		{"one-way cut", func(r *Run, n *procs.Node) error {
+		{Name: "one-way cut", Do: func(r *Run, n *procs.Node) error {
 			i := r.index(n)
 			j := (i + 1 + r.rand.IntN(len(r.Cluster.Nodes)-1)) % len(r.Cluster.Nodes)
 			return heal(r, cutter.Cut(i, j, 0))
 		}},
-		{"cut off, deaf", func(r *Run, n *procs.Node) error {
+		{Name: "cut off, deaf", Do: func(r *Run, n *procs.Node) error {
 			return heal(r, others(r, n, func(i, j int) error { return cutter.Cut(j, i, 0) }))
 		}},
-		{"cut off", func(r *Run, n *procs.Node) error {
+		{Name: "cut off", Do: func(r *Run, n *procs.Node) error {
 			return heal(r, others(r, n, func(i, j int) error {
 				if err := cutter.Cut(j, i, 0); err != nil {
 					return err
@@ -119,7 +120,7 @@ func Networks(cutter Cutter) []Fault {
 				return cutter.Cut(i, j, 0)
 			}))
 		}},
-		{"data port cut", func(r *Run, n *procs.Node) error {
+		{Name: "data port cut", Do: func(r *Run, n *procs.Node) error {
 			return heal(r, others(r, n, func(i, j int) error {
 				if err := cutter.Cut(j, i, portOf(n.Data)); err != nil {
 					return err
@@ -136,13 +137,13 @@ func Disks() []Fault {
 		return nil
 	}
 	return []Fault{
-		{"slow fdatasync", func(r *Run, n *procs.Node) error {
+		{Name: "slow fdatasync", Do: func(r *Run, n *procs.Node) error {
 			return r.traced(n, "delay_enter="+strconv.Itoa(100_000+r.rand.IntN(900_000)), func() error {
 				r.wait(r.between(time.Second, 4*time.Second))
 				return nil
 			})
 		}},
-		{"fdatasync EIO", func(r *Run, n *procs.Node) error {
+		{Name: "fdatasync EIO", Do: func(r *Run, n *procs.Node) error {
 			return r.traced(n, "error=EIO:when=1", func() error {
 				code, err := n.Exited(patience)
 				if err != nil {

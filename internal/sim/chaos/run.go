@@ -152,7 +152,10 @@ func (r *Run) disturb() error {
 
 func (r *Run) strike(f Fault) error {
 	n := r.Cluster.Nodes[r.rand.IntN(len(r.Cluster.Nodes))]
-	what := f.Name + " of " + n.Name
+	what := f.Name
+	if !f.All {
+		what += " of " + n.Name
+	}
 	over := r.gaps.fault(what)
 	r.logf("%s", what)
 	err := f.Do(r, n)
