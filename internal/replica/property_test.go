@@ -42,14 +42,25 @@ func (w *twin) next() int64 {
 }
 
 // done counts the batches that are committed.
-func (w *twin) done() int {
+func (w *twin) done() int { return w.below(w.commit()) }
+
+// below counts the batches that end at or below an offset.
+func (w *twin) below(offset int64) int {
 	n := 0
 	for _, end := range w.ends {
-		if end <= w.commit() {
+		if end <= offset {
 			n++
 		}
 	}
 	return n
+}
+
+// sent is the end of the batches that a follower was sent.
+func (w *twin) sent(list []int) int64 {
+	if len(list) == 0 {
+		return w.base
+	}
+	return w.ends[len(list)-1]
 }
 
 func TestLeaderAgreesWithItsDumbTwin(t *testing.T) {
@@ -64,6 +75,12 @@ func TestLeaderAgreesWithItsDumbTwin(t *testing.T) {
 		now := time.Unix(0, 0)
 		var acked []int
 		sent := map[base.NodeID][]int{}
+		down, lost := map[base.NodeID]bool{}, map[base.NodeID]bool{} // as it was told, or had reason to think
+		back := func(n base.NodeID, to int64) {                      // what a follower is sent again from an offset on
+			if !lost[n] && l.State() < Frozen {
+				sent[n] = sent[n][:min(len(sent[n]), w.below(max(to, w.durable[n])))]
+			}
+		}
 
 		drain := func(r Ready[int]) {
 			acked = append(acked, r.Done...)
@@ -76,7 +93,9 @@ func TestLeaderAgreesWithItsDumbTwin(t *testing.T) {
 			}
 		}
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
-			switch rapid.SampledFrom([]string{"append", "append", "ack", "ack", "ack", "tick", "drain", "freeze", "seal"}).Draw(t, "step") {
+			follower := rapid.SampledFrom(append(nodes[1:len(nodes):len(nodes)], "n4")).Draw(t, "follower") // n4 is a stranger
+			rare := rapid.IntRange(0, 4).Draw(t, "rare") == 0
+			switch rapid.SampledFrom([]string{"append", "append", "ack", "ack", "ack", "ack", "tick", "down", "up", "rewind", "lost", "drain", "freeze", "seal"}).Draw(t, "step") {
 			case "append":
 				bytes := rapid.IntRange(1, 40).Draw(t, "bytes")
 				if !l.Room(bytes) {
@@ -93,18 +112,44 @@ func TestLeaderAgreesWithItsDumbTwin(t *testing.T) {
 				}
 				if n == "n1" {
 					l.LocalDurable(end, now)
-				} else {
-					l.FollowerAck(n, end, now)
+				} else if l.FollowerAck(n, end, now); end > w.sent(sent[n]) {
+					break // that cannot be true
 				}
 				w.durable[n] = max(w.durable[n], end)
+			case "down":
+				l.FollowerDown(follower, now)
+				down[follower] = true
+			case "up":
+				l.FollowerUp(follower, now)
+				back(follower, 0)
+				delete(down, follower)
+			case "rewind":
+				to := w.base
+				if len(w.ends) > 0 {
+					to = rapid.SampledFrom(w.ends).Draw(t, "to")
+				}
+				l.FollowerRewind(follower, to, now)
+				back(follower, to)
+			case "lost":
+				if rare {
+					l.FollowerLost(follower, now)
+					lost[follower] = lost[follower] || follower != "n4" && l.State() != Sealed
+				}
 			case "tick":
 				now = now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "ms")) * time.Millisecond)
 				l.Tick(now)
 			case "drain":
-				l.Drain(base.CauseAge, now)
+				if rare {
+					l.Drain(base.CauseAge, now)
+				}
 			case "freeze":
-				l.Freeze(base.CauseReplicaFailure, []base.NodeID{"n2"}, now)
+				if rare {
+					l.Freeze(base.CauseReplicaFailure, []base.NodeID{"n2"}, now)
+				}
 			case "seal":
+				if !rare {
+					break
+				}
 				end := w.commit()
 				if len(w.ends) > 0 && w.sealed < 0 {
 					end = max(end, rapid.SampledFrom(w.ends).Draw(t, "sealed end"))
@@ -116,6 +161,16 @@ func TestLeaderAgreesWithItsDumbTwin(t *testing.T) {
 				w.frozen = w.commit()
 			}
 			drain(l.Ready())
+			require.NoError(t, l.Check())
+
+			for _, n := range l.Lost() { // it was said to be, or its link was down for too long
+				require.True(t, lost[n] || down[n])
+				lost[n] = true
+			}
+			if l.State() < Frozen && len(l.Lost()) > 0 {
+				require.Equal(t, w.next(), w.commit(), "what is in flight without one of the replicas ends the segment")
+				require.False(t, l.Room(1))
+			}
 
 			require.Equal(t, w.commit(), l.Commit())
 			require.Equal(t, w.next(), l.Next())
@@ -126,7 +181,7 @@ func TestLeaderAgreesWithItsDumbTwin(t *testing.T) {
 			}
 			for _, list := range sent {
 				for i, b := range list {
-					require.Equal(t, i, b, "a follower is sent every batch once, in order")
+					require.Equal(t, i, b, "a follower is sent every batch in order, and again only from where it went back to")
 				}
 			}
 		}

@@ -184,9 +184,9 @@ func (l *Leader[T]) onDraining(e event) {
 
 func (l *Leader[T]) onFrozen(e event) {
 	switch e.kind {
-	case evAck, evDrain, evFreeze, evUp, evRewind:
+	case evAck, evRewind, evDrain, evFreeze:
 		// A freeze never thaws: the end that was asked for must stay the end.
-	case evDown, evLost:
+	case evDown, evUp, evLost:
 		l.onLink(e) // the next ask names whoever is lost by then
 	case evTick:
 		l.loseDown(e.now)
