@@ -243,6 +243,9 @@ func TestAThousandSegmentsLoseTheirLeaderAtOnce(t *testing.T) {
 		for _, id := range []base.NodeID{"n1", "n3"} {
 			require.LessOrEqual(t, w.nodeOf(id).fences, 10)
 		}
+		for i := range topics {
+			require.Zero(t, w.recovered(topicName(i)).GapMs, "nobody waited")
+		}
 	})
 }
 

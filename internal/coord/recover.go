@@ -153,9 +153,14 @@ func (rs *recoveries) want(req *RollRequest, now time.Time) {
 func (rs *recoveries) ready() []planner.Recovery {
 	var list []planner.Recovery
 	for _, r := range rs.flying {
-		if r.state == answered {
-			list = append(list, r.Recovery)
+		if r.state != answered {
+			continue
 		}
+		rec := r.Recovery
+		if r.haste == nobodys {
+			rec.SinceMs = 0 // it took its time because nobody waited
+		}
+		list = append(list, rec)
 	}
 	return list
 }
