@@ -102,7 +102,7 @@ func (n *Node) checkDisk(image *vfs.Mem, topics []base.TopicID) holdings {
 		if err != nil {
 			n.c.Fatalf("the disk of %s, recovered again: %v", n.Name, err)
 		}
-		if n.rotten { // damage is found as it is read: the second start may know of more than the first
+		if n.harmed { // damage is found as it is read: the second start may know of more than the first
 			continue
 		}
 		strange := slices.Concat(once.strange, second.strange)

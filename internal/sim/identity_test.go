@@ -29,7 +29,7 @@ func (c *Cluster) replace(n *Node) {
 	c.T.Helper()
 	var err error
 	c.Await(30*time.Second, n.Name+" may have another disk", func() bool {
-		_, err = c.Node(1).admin().ChangeNode(within(c.T, 10*time.Second), sdk.ChangeNode{Node: base.NodeID(n.Name), Change: sdk.ReplaceNode})
+		_, err = c.Running()[0].admin().ChangeNode(within(c.T, 10*time.Second), sdk.ChangeNode{Node: base.NodeID(n.Name), Change: sdk.ReplaceNode})
 		return err == nil || base.CodeOf(err) != base.CodePreconditionFailed
 	})
 	require.NoError(c.T, err)

@@ -219,13 +219,15 @@ func TestFollowerWipedBetweenFenceAndSeal(t *testing.T) {
 		wiped.Kill()
 		c.Book.Lose(s.Replicas[slices.IndexFunc(s.Replicas, func(r base.Replica) bool { return string(r.Node) == wiped.Name })].Disk)
 		wiped.Wipe()
+		wiped.harmed = true
 		t.Logf("sealed before the disk was lost: %t", sealed)
 		for _, n := range c.Running() {
 			n.proc.disk.Clear()
 			n.proc.disk.Add(usualDisk)
 		}
+		time.Sleep(3 * time.Second)
+		nodes[0].Start() // its shard may need it
 		c.succeeded(load, s, 30*time.Second)
-		nodes[0].Start()
 		c.replace(wiped)
 		wiped.Start()
 		c.judged(load)
@@ -259,8 +261,13 @@ func TestEmptySegmentDroppedUnderAZombie(t *testing.T) {
 		again.Kill()
 		again.Start()
 		c.succeeded(late, next, 30*time.Second)
+<<<<<<< Updated upstream
 		gone := func(o *meta.Segment) bool { return o.ID == s.ID }
 		require.False(t, slices.ContainsFunc(c.topicOf(stream).Ranges[0].Segments, gone), "an empty segment is dropped from its chain")
+=======
+		left := c.topicOf(stream).Ranges[0].Segment(s.ID)
+		require.True(t, left == nil || left.Empty())
+>>>>>>> Stashed changes
 		time.Sleep(3 * time.Second)
 		c.Check()
 		load.Stop()
@@ -375,7 +382,7 @@ func TestABitTurns(t *testing.T) {
 
 // turnBit turns a bit in the middle of the records of the largest file below a directory.
 func (n *Node) turnBit(t *testing.T, dir string) {
-	n.rotten = true
+	n.harmed = true
 	var largest string
 	var size int64
 	var look func(dir string)

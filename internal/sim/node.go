@@ -25,7 +25,7 @@ type Node struct {
 	disk    *vfs.Mem
 	founder bool // its next start founds the cluster
 	ailing  bool // its process may end by itself, because of what was done to its disk
-	rotten  bool // bits of its disk were changed on purpose: that it finds damage is no surprise
+	harmed  bool // something was done to what its disk holds: that it finds damage, or has no copy, is no surprise
 	starts  int
 	client  *sdk.Client // that knows this node alone; made when it is needed
 	proc    *process    // nil while nothing runs
@@ -42,6 +42,8 @@ type process struct {
 
 	released  chan struct{} // closed when hung syncs go on
 	releasing sync.Once
+	failed    chan struct{}         // closed when its disk has failed
+	closed    chan struct{}         // closed when the server is
 	end       atomic.Pointer[error] // why it ended by itself: it was refused at its start, or it said that it must stop
 }
 
@@ -70,6 +72,7 @@ func (n *Node) Start() {
 	// The context is the broker's for life.
 	ctx, cancel := context.WithCancel(context.Background())
 	p.srv, p.cancel, p.done, p.released = srv, cancel, make(chan struct{}), make(chan struct{})
+	p.failed, p.closed = make(chan struct{}), make(chan struct{})
 	n.proc = p
 	n.c.ended.Go(func() { p.run(ctx, n) })
 }
@@ -88,6 +91,7 @@ func (p *process) release() { p.releasing.Do(func() { close(p.released) }) }
 // run starts the broker and watches whether it says that it must stop.
 func (p *process) run(ctx context.Context, n *Node) {
 	defer close(p.done)
+	n.c.ended.Go(func() { p.watchDisk(n) })
 	if err := p.srv.Start(ctx); err != nil {
 		n.c.Trace.Logf(n.Name, "did not start: %v", err)
 		p.end.Store(&err)
@@ -96,12 +100,23 @@ func (p *process) run(ctx context.Context, n *Node) {
 	n.c.Trace.Logf(n.Name, "serves")
 	p.up.Store(true)
 	select {
-	case err := <-p.srv.Fatal():
-		p.machine.Kill() // cmd/eastguard exits at once, without a graceful stop
-		p.mustStop(n, err)
+	case <-p.failed:
+		p.up.Store(false)
 	case err := <-p.srv.Stopped():
 		p.mustStop(n, err)
 	case <-ctx.Done():
+	}
+}
+
+// watchDisk ends the process when its disk fails, as cmd/eastguard does: at once, also in the middle of its start, and
+// without a graceful stop.
+func (p *process) watchDisk(n *Node) {
+	select {
+	case err := <-p.srv.Fatal():
+		p.machine.Kill()
+		p.mustStop(n, err)
+		close(p.failed)
+	case <-p.closed:
 	}
 }
 
@@ -181,8 +196,13 @@ func (n *Node) detach() *process {
 func (n *Node) end(p *process) {
 	p.cancel()
 	p.release()
-	<-p.done
+	select {
+	case <-p.done:
+	case <-p.failed: // a start that cannot write may wait for the end of the process
+	}
 	err := p.srv.Close()
+	close(p.closed)
+	<-p.done
 	if err != nil && !p.machine.dead.Load() {
 		n.c.Trace.Logf(n.Name, "close: %v", err)
 		n.c.T.Errorf("close %s: %v", n.Name, err)
