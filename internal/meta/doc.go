@@ -19,7 +19,12 @@
 //     confirmations carry no request id: they name (segment, epoch) or a disk and are idempotent by themselves.
 //   - On a mismatch RollSegments changes nothing and returns what is stored, so whoever lost a race reads the end
 //     that was committed instead of believing its own.
-//   - Sealed segments without records are not kept, but for the last one, whose replicas hold the range's producer
-//     state until the successor has opened. Restarting a broker must not make metadata grow.
+//   - Sealed segments without records leave the chain, but for the last one, whose replicas hold the range's producer
+//     state until the successor has opened. Restarting a broker must not make metadata grow. The newest few of those that
+//     left are remembered beside the chain, so that whoever holds them can be told their ends.
+//   - Replica sets carry the starts of their nodes. A later start of a node is none of the segment's replicas: it may have
+//     lost what the one that was placed had acked.
+//   - What was given up is remembered for ever: forced ends and ends that may be too low stand in the topic's Losses, also
+//     when retention has dropped the segments.
 //   - The state's time is the highest time any command carried: clocks that step back change nothing.
 package meta
