@@ -90,13 +90,11 @@ func (r *reading) run(ctx context.Context, c Consumer) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, r.set.timeout, errTimeUp)
 		defer cancel()
 	}
-	if r.follow {
-		watching, stop := context.WithCancel(ctx)
-		var watch sync.WaitGroup
-		watch.Go(func() { r.tellOfLoss(watching, c) })
-		defer watch.Wait()
-		defer stop()
-	}
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { r.tellOfLoss(watching, c) })
+	defer watch.Wait()
+	defer stop()
 	for {
 		messages, err := r.poll(ctx, c)
 		for i := range messages {
@@ -124,7 +122,7 @@ const (
 	lostLook  = 250 * time.Millisecond
 )
 
-// tellOfLoss tells whoever follows that nothing can come for want of a broker, and when that is over.
+// tellOfLoss tells whoever waits that nothing can come for want of a broker, and when that is over.
 func (r *reading) tellOfLoss(ctx context.Context, c Consumer) {
 	ticker := time.NewTicker(lostLook)
 	defer ticker.Stop()

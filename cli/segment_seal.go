@@ -43,7 +43,7 @@ func newSealedSegment(r sdk.SealedSegment) sealedSegment {
 	if r.New != 0 {
 		doc.New = r.New.String()
 	}
-	if r.DryRun && len(r.Known) == 0 {
+	if r.DryRun && len(r.Known) == 0 && len(r.Silent) == 0 {
 		doc.Boundary = nil // the leader goes on taking records until then
 	}
 	return doc
