@@ -35,6 +35,7 @@ const (
 	KindReach         Kind = 69
 	KindChangeNode    Kind = 70
 	KindWatchNode     Kind = 71
+	KindWatchLogs     Kind = 72
 
 	KindListShards    Kind = 80
 	KindDescribeShard Kind = 81
@@ -73,6 +74,7 @@ var kindNames = map[Kind]string{
 	KindReach:         "reach",
 	KindChangeNode:    "change_node",
 	KindWatchNode:     "watch_node",
+	KindWatchLogs:     "watch_logs",
 	KindListShards:    "list_shards",
 	KindDescribeShard: "describe_shard",
 	KindLocateShard:   "locate_shard",

@@ -75,6 +75,8 @@ var messages = []any{
 	ChangeNodeResponse{},
 	WatchNodeRequest{},
 	WatchNodeResponse{},
+	WatchLogsRequest{},
+	WatchLogsResponse{},
 	ListShardsRequest{},
 	ListShardsResponse{},
 	DescribeShardRequest{},
