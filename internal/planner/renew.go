@@ -42,7 +42,7 @@ func Renewals(t *meta.Topic, view topology.View, nowMs int64) []Renewal {
 
 func renewal(t *meta.Topic, seg *meta.Segment, view topology.View, nowMs int64) (Renewal, bool) {
 	n := Renewal{Segment: seg.ID, Epoch: seg.Epoch, Leader: seg.Leader(), Want: t.Config.ReplicationFactor, DueMs: nowMs}
-	parting := ""
+	parting, stay := "", 0
 	for i, r := range seg.Replicas {
 		health := healthOf(seg, r, view)
 		if i == 0 && health == lost {
@@ -54,6 +54,9 @@ func renewal(t *meta.Topic, seg *meta.Segment, view topology.View, nowMs int64) 
 		if health == parts && parting == "" {
 			parting = string(r.Node)
 		}
+		if node, ok := view.Node(r.Node); ok && health == well && node.Unfit() == "" && !node.Full && (i == 0 || !node.Slow) {
+			stay++
+		}
 	}
 	if parting == "" && n.Have >= n.Want || !Replaceable(t.Config, nil, view) { // a roll that waits would hold up writers
 		return Renewal{}, false
@@ -63,10 +66,11 @@ func renewal(t *meta.Topic, seg *meta.Segment, view topology.View, nowMs int64) 
 		return n, true
 	}
 	others := candidates(seg, view)
-	if len(others) == 0 {
+	more := n.Have + 1 - stay // so many others make the next set larger than this one
+	if len(others) < more {
 		return Renewal{}, false
 	}
-	n.Cause, n.DueMs = base.CauseRecovery, max(nowMs, others[0].SettledMs)
+	n.Cause, n.DueMs = base.CauseRecovery, max(nowMs, others[more-1].SettledMs)
 	n.Why = fmt.Sprintf("%d of %d replicas are well, and %s can be one", n.Have, n.Want, others[0].ID)
 	return n, true
 }
