@@ -48,11 +48,11 @@ func (c *Coord) silent(witness, of base.NodeID, now time.Time) bool {
 		return fresh && w.silent >= silentFor
 	}
 	w.asking = true
-	c.running.Go(func() { c.ask(q, w) })
+	c.running.Go(func() { c.inquire(q, w) })
 	return false
 }
 
-func (c *Coord) ask(q question, w *word) {
+func (c *Coord) inquire(q question, w *word) {
 	ctx, cancel := context.WithTimeout(c.ctx, askingWhile)
 	defer cancel()
 	silent, err := c.o.Nodes.Silence(ctx, q.witness, q.of)
