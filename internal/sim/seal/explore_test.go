@@ -136,14 +136,20 @@ func (s *search) expand(from *reached) {
 	}
 }
 
-// stuck reports whether the active segment takes no batches and will never end.
+// stuck reports whether the active segment takes no batches and will never end, although it may: there can be a
+// successor, and if its leader is gone, coordinators may think so.
 func (s *search) stuck(w *world) bool {
 	seg := s.shards[w.meta].active()
 	if seg+1 >= int(s.bounds.segments) {
 		return false
 	}
-	lead := w.nodes[s.segment(w, seg).nodes[0]].lead[seg]
-	return lead != retired && !running(lead) || running(lead) && s.leads[lead].core.State() != replica.Leading
+	switch lead := w.nodes[s.segment(w, seg).nodes[0]].lead[seg]; {
+	case lead == retired:
+		return false
+	case running(lead):
+		return s.leads[lead].core.State() != replica.Leading
+	}
+	return seg < int(s.bounds.fences)
 }
 
 func (s *search) nodeSteps(from *reached, at int) {
@@ -186,11 +192,12 @@ func (s *search) leaderSteps(from *reached, at, seg int) {
 	if leading && len(core.Lost()) > 0 && w.ghosts.payloads < b.batches {
 		s.try(from, with(freezeStep, 0), func(r *run) { r.callLead(at, seg, leadEvent{kind: leadFreezeIfLost}) })
 	}
-	if core.State() < replica.Frozen && w.freezes < b.freezes && !b.last(seg) {
+	if leading && w.freezes < b.freezes && !b.last(seg) {
 		s.try(from, with(freezeStep, 1), func(r *run) { r.w.freezes++; r.callLead(at, seg, leadEvent{kind: leadFreeze}) })
-		if leading {
-			s.try(from, with(drainStep, 0), func(r *run) { r.w.freezes++; r.callLead(at, seg, leadEvent{kind: leadDrain}) })
-		}
+		s.try(from, with(drainStep, 0), func(r *run) { r.w.freezes++; r.callLead(at, seg, leadEvent{kind: leadDrain}) })
+	}
+	if core.State() == replica.Draining { // for too long
+		s.try(from, with(freezeStep, 2), func(r *run) { r.callLead(at, seg, leadEvent{kind: leadFreeze}) })
 	}
 	if b.retire && core.Idle() && !b.last(seg) {
 		s.try(from, with(retireStep, 0), func(r *run) { r.w.nodes[at].lead[seg] = retired })
@@ -259,14 +266,17 @@ func (s *search) coordinatorSteps(from *reached) {
 // plans visits each roll of the active segment that can be planned now.
 func (s *search) plans(from *reached, seg int, visit func(kind stepKind, end int, cmd commandID)) {
 	w := &from.w
-	for end := range maxRecords + 1 {
-		if w.net[seg].asks&(1<<end) != 0 {
-			visit(askedStep, end, s.plan(planCall{meta: w.meta, look: s.look(w, 0), end: int8(end)}))
+	leader := uint8(1) << s.segment(w, seg).nodes[0]
+	for _, l := range s.looks(w, 0) {
+		for end := range maxRecords + 1 {
+			if w.net[seg].asks&(1<<end) != 0 {
+				visit(askedStep, end, s.plan(planCall{meta: w.meta, look: l, end: int8(end)}))
+			}
 		}
 	}
-	looks := []look{s.look(w, 1<<s.segment(w, seg).nodes[0])}
+	looks := s.looks(w, leader)
 	if s.bounds.alive {
-		looks = append(looks, s.look(w, 0))
+		looks = append(looks, s.looks(w, 0)...)
 	}
 	eachSubset(&w.net[seg].answers, func(answers [replicas]answer) {
 		for _, l := range looks {
@@ -305,6 +315,21 @@ func (s *search) look(w *world, dead uint8) look {
 		l.boot[at], l.disk[at] = w.nodes[at].boot, w.nodes[at].id
 	}
 	return l
+}
+
+// looks are what coordinators may believe: the truth but for who is dead, or what was true before the last restarts.
+func (s *search) looks(w *world, dead uint8) []look {
+	now := s.look(w, dead)
+	before := now
+	for at := range w.nodes {
+		if s.bounds.behind && before.boot[at] > 1 {
+			before.boot[at]--
+		}
+	}
+	if before == now {
+		return []look{now}
+	}
+	return []look{now, before}
 }
 
 // commitRoll is a proposal that reaches the log of the shard.

@@ -19,6 +19,7 @@ type bounds struct {
 	losses  bool // a follower that refuses tells the leader so; else the leader only ever gives up by a freeze
 	late    bool // opens of followers may be late, those of the first segment too; else a segment that is open is open on all
 	retire  bool // a leader without anything to do is dropped, and made again for the next batch
+	behind  bool // a coordinator may take a node that has restarted for the process before
 	alive   bool // a coordinator may also seal by fences what has a leader that lives, and place it again
 }
 
