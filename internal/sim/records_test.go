@@ -9,9 +9,6 @@ import (
 	"github.com/eastguard/eastguard/internal/config"
 )
 
-// recordRuns is how many seeds TestRecords plays where nobody says otherwise.
-const recordRuns = 30
-
 // Topics of three replicas are written and read by several clients, their segments roll all the time, and nodes are
 // killed, paused, cut off, and lose their power and their disks' good will. What was acked is on every replica, was read
 // by all who read, once and in order, and nobody read what was not so.
