@@ -53,7 +53,11 @@ func (n *Node) open(image *vfs.Mem, topics []base.TopicID) (h holdings, killed *
 	h.digest = digest(st)
 	for _, info := range st.All() {
 		if slices.Contains(topics, info.Ref.Topic) {
-			c, readErr := readCopy(st, h.replica, info)
+			end := info.DurableEnd
+			if sealed, ok := n.c.facts.seals[info.Segment]; ok { // which this node may not have been told yet
+				end = min(end, sealed.end)
+			}
+			c, readErr := readCopy(st, h.replica, info, end)
 			h.copies = append(h.copies, c)
 			if c.Damaged {
 				h.strange = append(h.strange, fmt.Sprintf("segment %v is damaged", c.Segment))
@@ -80,11 +84,10 @@ func digest(st *store.Store) string {
 	return b.String()
 }
 
-// readCopy reads one segment from a store that nobody else uses. All that is durable is published first: the store of a
-// dead broker proves nothing committed, and whoever judges knows better.
-func readCopy(st *store.Store, replica base.Replica, info store.SegmentInfo) (ledger.Copy, error) {
+// readCopy reads one segment up to an end from a store that nobody else uses. All that is durable is published first: the
+// store of a dead broker proves nothing committed, and whoever judges knows better.
+func readCopy(st *store.Store, replica base.Replica, info store.SegmentInfo, end int64) (ledger.Copy, error) {
 	c := ledger.Copy{Replica: replica, Segment: info.Segment, Durable: info.DurableEnd, Damaged: info.Damaged}
-	end := info.DurableEnd
 	if info.SealedEnd >= 0 {
 		end = min(end, info.SealedEnd)
 	}
