@@ -73,11 +73,14 @@ func (n *Node) FillDisk(left int64) {
 	free, _, _ := n.disk.Free("/")
 	n.c.Trace.Logf("script", "the disk of %s is full but for %d bytes", n.Name, left)
 	n.disk.SetCapacity(math.MaxInt64 - free + left)
-	n.ailing = true
+	n.ailing, n.full = true, true
 }
 
 // FreeDisk gives a full disk room again.
-func (n *Node) FreeDisk() { n.disk.SetCapacity(math.MaxInt64) }
+func (n *Node) FreeDisk() {
+	n.disk.SetCapacity(math.MaxInt64)
+	n.full = false
+}
 
 // mend ends what makes networks and disks bad.
 func (c *Cluster) mend() {

@@ -24,6 +24,7 @@ type Node struct {
 	c       *Cluster
 	disk    *vfs.Mem
 	founder bool // its next start founds the cluster
+	full    bool // its disk, on purpose
 	ailing  bool // its process may end by itself, because of what was done to its disk
 	harmed  bool // something was done to what its disk holds: that it finds damage, or has no copy, is no surprise
 	starts  int
@@ -54,6 +55,7 @@ func (n *Node) Start() {
 		n.c.T.Fatalf("%s runs already", n.Name)
 	}
 	n.starts++
+	n.ailing = n.full // which may not be enough to start on
 	n.c.Trace.Logf("script", "start %s", n.Name)
 	cfg := n.Config
 	if n.founder {
