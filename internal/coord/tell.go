@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -235,14 +236,14 @@ func (l *loop) orders(b *outbox, set *orderSet) (meta.Orders, error) {
 	for _, id := range vanished {
 		delete(set.segments, id)
 	}
-	// In the order in which they were opened: a node seals what came before an active segment when it is told of that.
-	slices.SortFunc(o.Assignments, func(x, y meta.Assignment) int {
-		if x.Ref == y.Ref {
-			return int(x.Epoch) - int(y.Epoch)
-		}
-		return slices.Compare(x.Ref.Topic[:], y.Ref.Topic[:])
-	})
+	slices.SortFunc(o.Assignments, byOpening)
 	return o, nil
+}
+
+// byOpening is the order in which a topic's segments were opened: a node seals what came before an active segment when it
+// is told of that.
+func byOpening(a, b meta.Assignment) int {
+	return cmp.Or(slices.Compare(a.Ref.Topic[:], b.Ref.Topic[:]), cmp.Compare(a.Epoch, b.Epoch))
 }
 
 // told is a node's answer to one message.
