@@ -20,10 +20,11 @@ type Verdict struct {
 	Why          string
 }
 
-// DecideEnd judges the fence answers of one segment (DESIGN 9.2). Every ack needed all replicas, so any intact copy
+// DecideEnd judges the fence answers of one segment. Every ack needed all replicas, so any intact copy
 // holds all that was acked, and the shortest intact one is the safest end that all can be brought to:
 //
-//  1. Copies on another disk than the one named, damaged copies and refusals prove nothing.
+//  1. Copies on another disk than the one named, damaged copies and refusals prove nothing. A disk that is gone for good
+//     is waited for no more than a node that is.
 //  2. Extents of replicas that ran unbroken since they got the segment decide, by minimum; one is enough.
 //  3. Only if none came, the maximum of the restarted ones decides, so that one silently shortened disk never lowers
 //     the end: two or more of them, or one if the factor is 1 or the others are out.
@@ -32,9 +33,9 @@ func DecideEnd(seg *meta.Segment, config base.TopicConfig, answers []meta.FenceA
 	var silent, unusable int
 	for _, r := range seg.Replicas {
 		switch a := answerOf(seg, r, answers); {
-		case a == nil && !gone(r, view):
-			silent++
+		case (a == nil || a.Kind == meta.NotMine) && gone(r, view):
 		case a == nil:
+			silent++
 		case a.Kind != meta.Extent || a.End < seg.Base:
 			unusable++
 		case a.Unbroken:

@@ -19,7 +19,7 @@ import (
 // TestScripts plays the conversations in testdata. A script sets a world up and asks for plans, which are carried out
 // on a real meta.State, so that one plan leads to the next:
 //
-//	node n1 [rack=R] [leading=N] [holds=N] [boot=N] [restarts=N] [settled=MS] [is=dead|suspect|left|leaving|draining|out|slow|full]
+//	node n1 [rack=R] [leading=N] [holds=N] [boot=N] [restarts=N] [settled=MS] [is=dead|suspect|left|leaving|draining|out|slow|full|replaced]
 //	create NAME [factor=N] [min=N] [ranges=N] [retention=D] [retention-bytes=S] [durability=D] [spread=L] [under] [seed=N]
 //	freeze NAME [range=N] end=N [cause=C] [late=n1,…] [lost=n1,…] [frozen=MS] [bytes=N] [last=MS]   a leader's request
 //	fence NAME [range=N] [cause=C] n1=END[,unbroken|damaged|not_mine|unlisted] …                    a recovery and its answers
@@ -105,6 +105,8 @@ func (p *player) node(id base.NodeID, arg arguments) string {
 		n.Slow = true
 	case "full":
 		n.Full = true
+	case "replaced":
+		n.Disk = base.DiskID{0xff}
 	}
 	var nodes []topology.Node
 	added := false
