@@ -260,7 +260,13 @@ func TestSegmentsThatWereLeftOutAreKnown(t *testing.T) {
 	}
 	require.Len(t, s.Topic(topic.ID).Range(1).Emptied, MaxEmptied)
 
+	trim := func(through base.SegmentID) {
+		apply(Command{TrimRanges: []TrimRange{{Topic: topic.ID, Range: 1, Through: through}}})
+	}
 	last := roll(20, true, "n1")
-	apply(Command{TrimRanges: []TrimRange{{Topic: topic.ID, Range: 1, Through: last.ID}}})
+	trim(s.Topic(topic.ID).Range(1).Segments[0].ID)
+	require.EqualValues(t, 10, s.Topic(topic.ID).Range(1).TrimmedTo)
+	require.Len(t, s.Topic(topic.ID).Range(1).Emptied, MaxEmptied, "what lies at the beginning may have been appended to in vain")
+	trim(last.ID)
 	require.Empty(t, s.Topic(topic.ID).Range(1).Emptied, "they go with what was around them")
 }

@@ -43,7 +43,8 @@ func (a *applier) trimRange(cmd *TrimRange) TrimResult {
 	t.Version++
 	r = t.own(r.ID)
 	r.Segments = slices.Clone(r.Segments[i+1:])
-	r.Emptied = slices.DeleteFunc(slices.Clone(r.Emptied), func(s *Segment) bool { return s.End <= through.End })
+	// Not those that lie at the new beginning: a copy of one may have a tail above it, which no trim drops.
+	r.Emptied = slices.DeleteFunc(slices.Clone(r.Emptied), func(s *Segment) bool { return s.End < through.End })
 	r.TrimmedTo, r.TrimVersion = through.End, t.Version
 	s.put(t)
 	a.emit(Event{
