@@ -69,7 +69,10 @@ func (s *stream) make(stopped <-chan struct{}) bool {
 // with the long one retries outlive most faults.
 var deliverWithin = [...]time.Duration{operationWithin, time.Minute}
 
-// write sends records until told to stop.
+// enough is how many records a writer sends at its own pace. From then on it is slow, or a run would hold gigabytes.
+const enough = 3000
+
+// write sends records until told to stop, slowly once they are enough.
 func (s *stream) write(stopped <-chan struct{}, writer int, rng *rand.Rand) {
 	p, err := s.client.NewProducer(s.topic, sdk.WithLinger(0), sdk.WithDeliveryTimeout(deliverWithin[writer%len(deliverWithin)]))
 	if err != nil {
@@ -77,7 +80,12 @@ func (s *stream) write(stopped <-chan struct{}, writer int, rng *rand.Rand) {
 		return
 	}
 	for n := int64(0); history.Pause(stopped, time.Duration(rng.Int64N(int64(2*s.o.Every)))); {
-		for range 1 + rng.IntN(s.o.Burst) {
+		burst := s.o.Burst
+		if n > enough {
+			burst = 1
+			history.Pause(stopped, 10*s.o.Every)
+		}
+		for range 1 + rng.IntN(burst) {
 			s.send(p, ledger.ID{Producer: uint32(writer), Number: n}, rng)
 			n++
 		}
