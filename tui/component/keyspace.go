@@ -1,0 +1,168 @@
+package component
+
+import (
+	"math/bits"
+
+	"github.com/eastguard/eastguard/tui/styles"
+)
+
+// Keyspace draws the hash space as a line: a cell is a slice of it, the height of its glyph the write rate there.
+// Slices are sorted by Start.
+type Keyspace struct {
+	Slices []Slice
+	Most   float64 // the rate of a full block, 0 for the greatest of the slices
+}
+
+// Slice is a range on the bar.
+type Slice struct {
+	Start, End uint64 // from Start up to, not with, End; an End of 0 is the top of the space
+	Rate       float64
+	Name       string
+	Sign       rune // at its start: '!' about to split, '~' about to be merged, 0 nothing
+	Fresh      bool // new a moment ago: shown in reverse
+}
+
+// Note is a line of text below the place on the bar that it is about: ▲▲ r17 ⟶ r41 r42.
+type Note struct {
+	At    uint64
+	Text  string
+	Style styles.Style
+}
+
+// column is the cell of a place in a bar of w cells.
+func column(hash uint64, w int) int {
+	hi, _ := bits.Mul64(hash, uint64(max(w, 0)))
+	return int(hi)
+}
+
+// end is the cell behind a slice.
+func (s Slice) end(w int) int {
+	if s.End == 0 {
+		return w
+	}
+	return column(s.End, w)
+}
+
+// Dense reports whether a bar of w cells shows heat alone: there are too many ranges for boundaries.
+func (k Keyspace) Dense(w int) bool { return len(k.Slices)*2 > w }
+
+// Bar draws the bar into the first row of a rect. Where it is dense the number of ranges stands at its end.
+func (k Keyspace) Bar(c *Canvas, r Rect) {
+	if r.Empty() {
+		return
+	}
+	most := k.most()
+	if !k.Dense(r.W) {
+		k.bar(c, r, most)
+		return
+	}
+	count := " " + string('×') + Count(len(k.Slices))
+	if w := c.Width(count); w*3 <= r.W {
+		c.TextRight(r.X, r.Y, r.W, count, styles.Dim)
+		r.W -= w
+	}
+	k.heat(c, r, most)
+}
+
+func (k Keyspace) most() float64 {
+	most := k.Most
+	if most <= 0 {
+		for _, s := range k.Slices {
+			most = max(most, s.Rate)
+		}
+	}
+	return most
+}
+
+// bar draws each slice with its boundary.
+func (k Keyspace) bar(c *Canvas, r Rect, most float64) {
+	g := c.Glyphs()
+	c.Fill(r.Line(0), g.Quiet, styles.Dim) // where no range is known
+	for _, s := range k.Slices {
+		from, to := column(s.Start, r.W), s.end(r.W)
+		sign, style := c.blockOf(s.Rate, most)
+		if s.Fresh {
+			style = style.Reverse()
+		}
+		for x := from; x < to; x++ {
+			c.Put(r.X+x, r.Y, sign, style)
+		}
+		if s.Start != 0 && to-from > 1 {
+			c.Put(r.X+from, r.Y, g.Boundary, styles.Dim)
+			from++
+		}
+		if s.Sign != 0 && from < to {
+			c.Put(r.X+from, r.Y, s.Sign, styles.Warn)
+		}
+	}
+}
+
+// heat draws for each cell the hottest of its slices.
+func (k Keyspace) heat(c *Canvas, r Rect, most float64) {
+	c.Fill(r.Line(0), c.Glyphs().Quiet, styles.Dim)
+	drawn, hottest := -1, 0.0
+	for _, s := range k.Slices {
+		from, to := column(s.Start, r.W), max(s.end(r.W), column(s.Start, r.W)+1)
+		for x := from; x < min(to, r.W); x++ {
+			if x == drawn && s.Rate <= hottest {
+				continue
+			}
+			drawn, hottest = x, s.Rate
+			sign, style := c.blockOf(s.Rate, most)
+			if c.theme.Mode != styles.NoColor && !c.theme.ASCII && sign != c.theme.Glyphs.Ramp[0] {
+				sign = c.theme.Glyphs.Ramp[8]
+			}
+			c.Put(r.X+x, r.Y, sign, style)
+		}
+	}
+}
+
+// blockOf is the glyph and the heat of a rate.
+func (c *Canvas) blockOf(rate, most float64) (rune, styles.Style) {
+	level, ok := styles.Level(rate, most)
+	if !ok {
+		return c.theme.Glyphs.Ramp[1], styles.Dim
+	}
+	return c.theme.Glyphs.Ramp[level+1], styles.Heat(level)
+}
+
+// Names writes the names of the slices below their starts, those that fit.
+func (k Keyspace) Names(c *Canvas, r Rect) {
+	if r.Empty() {
+		return
+	}
+	next := 0
+	for _, s := range k.Slices {
+		x, w := column(s.Start, r.W), c.Width(s.Name)
+		if x < next || x+w > r.W {
+			continue
+		}
+		style := styles.Plain
+		if s.Fresh {
+			style = styles.Info
+		}
+		c.Text(r.X+x, r.Y, w, s.Name, style)
+		next = x + w + 1
+	}
+}
+
+// Scale writes the ends of the key space and its quarters.
+func (k Keyspace) Scale(c *Canvas, r Rect) {
+	for i, name := range [...]string{"0x00", "0x40", "0x80", "0xc0"} {
+		c.Text(r.X+r.W*i/4, r.Y, min(4, r.W), name, styles.Head)
+	}
+	if r.W >= 24 {
+		c.TextRight(r.X, r.Y, r.W, "0xff", styles.Head)
+	}
+}
+
+// DrawNote writes a note below the bar that is drawn in the same columns: at its place, further left where it would
+// not fit.
+func DrawNote(c *Canvas, r Rect, n Note) {
+	if r.Empty() {
+		return
+	}
+	w := min(c.Width(n.Text), r.W)
+	x := min(column(n.At, r.W), r.W-w)
+	c.Text(r.X+x, r.Y, r.W-x, n.Text, n.Style)
+}
