@@ -23,7 +23,7 @@ func (s *Server) startPlane(ctx context.Context) error {
 		MaxBatchBytes:  int(s.maxBatchBytes()),
 		ReplicaTimeout: s.cfg.ReplicaTimeout(),
 		Replaceable: func(asg meta.Assignment, late []base.NodeID) bool {
-			return planner.Replaceable(asg.Config, late, s.view())
+			return planner.Replaceable(asg.Config, asg.Replicas, late, s.view())
 		},
 		SegmentIdle: s.cfg.SegmentIdle(),
 		Logger:      s.deps.Logger, Metrics: s.registry, OnFatal: s.fail, OnRoll: s.onRoll, OnCopy: s.onCopy,

@@ -169,7 +169,7 @@ func (l *loop) tellLeaving(now time.Time) {
 	for _, a := range led {
 		leader := a.Leader().Node
 		current := l.actives.get(a.ref) == a
-		if current && now.Sub(a.ordered) >= askedAgain && planner.Replaceable(a.config, []base.NodeID{leader}, view) {
+		if current && now.Sub(a.ordered) >= askedAgain && planner.Replaceable(a.config, nil, []base.NodeID{leader}, view) {
 			l.order(a, base.CauseDrain, now)
 		}
 	}

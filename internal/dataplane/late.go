@@ -24,6 +24,7 @@ type lateBook struct {
 
 type lateNode struct {
 	named  time.Time // last
+	slow   time.Time // when it was named last while its connection was alive; zero: never
 	tokens float64
 	filled time.Time // when tokens was counted
 }
@@ -33,8 +34,8 @@ func (n *lateNode) fill(now time.Time) {
 	n.filled = now
 }
 
-// name notes that nodes are late.
-func (b *lateBook) name(nodes []base.NodeID, now time.Time) {
+// name notes that nodes are late. Of those that do not answer at all nobody can say that they are slow.
+func (b *lateBook) name(nodes, silent []base.NodeID, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.nodes == nil {
@@ -47,6 +48,9 @@ func (b *lateBook) name(nodes []base.NodeID, now time.Time) {
 			b.nodes[node] = n
 		}
 		n.named = now
+		if !slices.Contains(silent, node) {
+			n.slow = now
+		}
 	}
 }
 
@@ -66,7 +70,7 @@ func (b *lateBook) allows(nodes []base.NodeID, now time.Time) bool {
 	return true
 }
 
-// recent lists who was named lately, and forgets the others.
+// recent lists who was slow lately, and forgets who has not been late for a while.
 func (b *lateBook) recent(now time.Time) []base.NodeID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,13 +80,15 @@ func (b *lateBook) recent(now time.Time) []base.NodeID {
 			delete(b.nodes, node) // its tokens are all back
 			continue
 		}
-		list = append(list, node)
+		if now.Sub(n.slow) < lateRecalls {
+			list = append(list, node)
+		}
 	}
 	slices.Sort(list)
 	return list
 }
 
-// LateNodes lists the nodes that stood still in a segment led here within the last 10 s, this one among them.
+// LateNodes lists the nodes that stood still, but answered, in a segment led here within the last 10 s, this one among them.
 func (p *Plane) LateNodes(now time.Time) []base.NodeID { return p.late.recent(now) }
 
 // suspects adds this node to those that a roll is to replace if it may be the one that is cut off: no follower of the
@@ -108,6 +114,23 @@ func (a *actor) suspects(r replica.Roll, now time.Time) []base.NodeID {
 	return late
 }
 
+// silentAfter is when a node that sends nothing is no longer slow, but out of reach: a ping is answered sooner by the
+// slowest disk.
+const silentAfter = 500 * time.Millisecond
+
+// silentOf lists those of some nodes whose connection has fallen silent.
+func (a *actor) silentOf(nodes []base.NodeID, now time.Time) (silent []base.NodeID) {
+	for _, node := range nodes {
+		if node == a.plane.o.Node {
+			continue
+		}
+		if heard := a.plane.o.Links.DataLink(node).Heard; !heard.IsZero() && now.Sub(heard) > silentAfter {
+			silent = append(silent, node)
+		}
+	}
+	return silent
+}
+
 // judgeLate decides about replicas that stand still: the segment ends, so that its range goes on without them, if that is
 // not done too often on account of one node, and if there is somewhere to go on. It reports whether it ended.
 func (a *actor) judgeLate(late []base.NodeID, now time.Time) bool {
@@ -115,7 +138,7 @@ func (a *actor) judgeLate(late []base.NodeID, now time.Time) bool {
 		return false
 	}
 	p := a.plane
-	p.late.name(late, now)
+	p.late.name(late, a.silentOf(late, now), now)
 	// In this order, so that the question is damped too.
 	if !p.late.allows(late, now) || p.o.Replaceable != nil && !p.o.Replaceable(a.current, late) {
 		return false

@@ -60,6 +60,31 @@ func TestLateReplicaIsWaitedForWhereNobodyCouldTakeItsPlace(t *testing.T) {
 	})
 }
 
+// A node that has fallen silent is given up like a slow one, but not called slow: that would keep it from new segments for
+// a minute or more once it is back.
+func TestASilentReplicaIsLateAndNotSlow(t *testing.T) {
+	trioBubble(t, nil, func(t *testing.T, r *trio) {
+		r.links.edit("n3", func(f *scriptedFollower) { f.willing, f.link.Heard = false, time.Now() })
+		require.NoError(t, (<-r.append(plain(1), time.Minute)).err)
+		require.Equal(t, []base.NodeID{"n3"}, r.coord.requests()[0].Late)
+		require.Empty(t, r.plane.LateNodes(time.Now()))
+	})
+}
+
+// A segment whose late replica has cost enough of them already waits for its turn.
+func TestALateReplicaIsWaitedForWhileRollsOnItsAccountAreDamped(t *testing.T) {
+	trioBubble(t, nil, func(t *testing.T, r *trio) {
+		const turn = 10 * time.Second
+		r.plane.late.name([]base.NodeID{"n3"}, nil, time.Now())
+		r.plane.late.nodes["n3"].tokens = 1 - lateRolls*turn.Seconds()
+		r.links.edit("n3", func(f *scriptedFollower) { f.willing = false })
+		began := time.Now()
+		require.NoError(t, (<-r.append(plain(1), time.Minute)).err)
+		require.InDelta(t, turn.Seconds(), time.Since(began).Seconds(), 0.2)
+		require.Len(t, r.coord.requests(), 1)
+	})
+}
+
 func TestRollsOnAccountOfOneLateNodeAreDamped(t *testing.T) {
 	synctest.Test(t, func(*testing.T) {
 		var b lateBook
@@ -67,7 +92,7 @@ func TestRollsOnAccountOfOneLateNodeAreDamped(t *testing.T) {
 		ended := 0
 		for range 1000 { // segments that stand still, each asking at every tick for a second
 			for range 20 {
-				b.name([]base.NodeID{"slow"}, now)
+				b.name([]base.NodeID{"slow"}, nil, now)
 				if b.allows([]base.NodeID{"slow"}, now) {
 					ended++
 				}
@@ -75,7 +100,7 @@ func TestRollsOnAccountOfOneLateNodeAreDamped(t *testing.T) {
 			now = now.Add(time.Millisecond)
 		}
 		require.InDelta(t, 2*lateRolls, ended, 1, "a burst, then so many a second")
-		b.name([]base.NodeID{"slow", "other"}, now)
+		b.name([]base.NodeID{"slow", "other"}, nil, now)
 		for b.allows([]base.NodeID{"slow"}, now) {
 			ended++
 		}

@@ -171,11 +171,14 @@ func TestPlaceBalancesLeadersByWhatTheyLeadAndFollowersByWhatTheyHold(t *testing
 func TestReplaceable(t *testing.T) {
 	v := view(node("n1", "", 0), node("n2", "", 0), node("n3", "", 0))
 	three := base.TopicConfig{ReplicationFactor: 3}
-	require.True(t, Replaceable(three, []base.NodeID{"n3"}, v))
-	require.False(t, Replaceable(three, []base.NodeID{"n2", "n3"}, v))
-	require.True(t, Replaceable(base.TopicConfig{ReplicationFactor: 3, MinReplicas: 1}, []base.NodeID{"n2", "n3"}, v))
+	require.True(t, Replaceable(three, nil, []base.NodeID{"n3"}, v))
+	require.False(t, Replaceable(three, nil, []base.NodeID{"n2", "n3"}, v))
+	require.True(t, Replaceable(base.TopicConfig{ReplicationFactor: 3, MinReplicas: 1}, nil, []base.NodeID{"n2", "n3"}, v))
 	v.Nodes[1].Slow = true
-	require.False(t, Replaceable(three, []base.NodeID{"n3"}, v), "one slow node is not replaced by another")
+	require.False(t, Replaceable(three, nil, []base.NodeID{"n3"}, v), "one slow node is not replaced by another")
+	set := []base.Replica{replica("n1"), replica("n2"), replica("n3")}
+	require.True(t, Replaceable(three, set, []base.NodeID{"n3"}, v), "but one that is a replica already, and keeps up, stays")
+	require.False(t, Replaceable(three, set, []base.NodeID{"n2", "n3"}, v))
 }
 
 func TestWhereAllAreSlowNobodyIsLeftOut(t *testing.T) {

@@ -58,7 +58,7 @@ func renewal(t *meta.Topic, seg *meta.Segment, view topology.View, nowMs int64) 
 			stay++
 		}
 	}
-	if parting == "" && n.Have >= n.Want || !Replaceable(t.Config, nil, view) { // a roll that waits would hold up writers
+	if parting == "" && n.Have >= n.Want || !Replaceable(t.Config, nil, nil, view) { // a roll that waits would hold up writers
 		return Renewal{}, false
 	}
 	if parting != "" {
@@ -113,13 +113,15 @@ func candidates(seg *meta.Segment, view topology.View) []*topology.Node {
 	return list
 }
 
-// Replaceable reports whether a segment of a topic could go on without some nodes: whether a set of min_replicas can be
-// had among the others. Where it cannot, waiting for a late replica is better than a roll.
-func Replaceable(config base.TopicConfig, without []base.NodeID, view topology.View) bool {
+// Replaceable reports whether a segment of a topic could go on without some of its replicas: whether a set of min_replicas
+// can be had among the others. A slow node takes nobody's place, but it keeps its own, for it keeps up. Where it cannot,
+// waiting for a late replica is better than a roll.
+func Replaceable(config base.TopicConfig, replicas []base.Replica, without []base.NodeID, view topology.View) bool {
 	fit := 0
 	for i := range view.Nodes {
 		n := &view.Nodes[i]
-		if n.Unfit() == "" && !n.Slow && !n.Full && !slices.Contains(without, n.ID) {
+		stays := slices.Contains(replicas, base.Replica{Node: n.ID, Disk: n.Disk})
+		if n.Unfit() == "" && (stays || !n.Slow && !n.Full) && !slices.Contains(without, n.ID) {
 			fit++
 		}
 	}
