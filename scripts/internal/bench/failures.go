@@ -18,6 +18,9 @@ type failure struct {
 // lateAfter is replica_timeout_ms as the brokers have it by default.
 const lateAfter = 750 * time.Millisecond
 
+// betweenElections lets the shards forget when they changed leaders last.
+const betweenElections = 11 * time.Second
+
 var failures = []failure{
 	{"follower killed", procs.Trial{Blow: procs.KillFollower}, 100 * time.Millisecond},
 	{"follower killed that led the topic's shard", procs.Trial{Blow: procs.KillFollower, Coordinator: true}, 250 * time.Millisecond},
@@ -38,9 +41,14 @@ func measureFailures(o options, r *report) error {
 		return err
 	}
 	for n, f := range failures {
+		// Nobody stands for election a third time within ten seconds. Trials come more often than nodes die.
+		time.Sleep(betweenElections)
 		var gaps []time.Duration
 		failed := 0
 		for i := range o.trials {
+			if f.trial.Coordinator && i > 0 {
+				time.Sleep(betweenElections)
+			}
 			f.trial.Topic, f.trial.Within = fmt.Sprintf("failure-%d-%d", n, i), patience
 			g, err := c.SealGap(f.trial)
 			if err != nil {
