@@ -135,8 +135,10 @@ type Node struct {
 	CacheHit                                 float64 // lately; -1: nothing was read
 	In, Out                                  Series  // bytes a second, one a second, 2 minutes
 
-	seen         uint64 // last event of this boot
-	logged       uint64 // last line of its log of this boot
+	spoke        uint64    // the start that spoke last
+	seen         uint64    // the last event of that start
+	logged       uint64    // the last line of its log
+	countedAt    time.Time // when the last counters came
 	counted      []RangeKey
 	others       []int
 	hits, misses uint64 // as of the last counters
@@ -203,7 +205,7 @@ type Topic struct {
 	Listed             time.Time // zero: known only by its ranges
 	Detailed           time.Time // zero: its ranges are known only as far as they are busy
 
-	sumBytes, sumRecords float64
+	sumBytes, sumRecords float64 // over the ranges that are counted
 	nCounted             int
 }
 
@@ -239,6 +241,8 @@ type Range struct {
 	Earliest, Offset   int64 // Offset: commit of an active range, end of a sealed one
 	Records, Bytes     int64 // 0: not described
 	Segments           int
+
+	byLeader bool // its leader counts it among its busiest
 }
 
 // Segment is one segment.
@@ -286,7 +290,8 @@ type Group struct {
 // Seal is a segment that ended, and the one that range went on in.
 type Seal struct {
 	Time     time.Time
-	Node     sdk.NodeID // that leads the new one; before that is known, who told of it
+	Node     sdk.NodeID // that led the old one, as far as it is known; else who told of it
+	Leader   sdk.NodeID // of the new one; empty: not known yet
 	Range    RangeKey
 	Old, New sdk.SegmentID
 	Cause    string
@@ -347,7 +352,8 @@ type Health struct {
 	Checks   []sdk.HealthCheck
 }
 
-// History is what sparklines draw: one sample each second, for 15 minutes at most, all ending at End.
+// History is what sparklines draw: one sample each second, for 15 minutes at most, all ending at End. A negative one
+// says that no node was heard.
 type History struct {
 	Version               uint64
 	End                   time.Time

@@ -1,0 +1,187 @@
+package store
+
+import (
+	"math"
+	"time"
+
+	"github.com/eastguard/eastguard/sdk"
+)
+
+const (
+	smoothOver  = 3 * time.Second
+	nodeSamples = 120
+	trendLength = 60
+)
+
+// counters takes what a node counts.
+func (s *Store) counters(m Message) {
+	c, row := m.Counters, s.nodes.edit(m.Node)
+	alpha := 1.0
+	if !row.countedAt.IsZero() {
+		alpha = 1 - math.Exp(-max(m.Time.Sub(row.countedAt), 0).Seconds()/smoothOver.Seconds())
+	}
+	smooth := func(v *float64, told int64) { *v += alpha * (float64(max(told, 0)) - *v) }
+	smooth(&row.InBytes, c.InBytesPerSec)
+	smooth(&row.OutBytes, c.OutBytesPerSec)
+	smooth(&row.InRecords, c.InRecordsPerSec)
+	smooth(&row.OutRecords, c.OutRecordsPerSec)
+	row.countedAt = m.Time
+	row.SkewMs = c.ObservedMs - m.Time.UnixMilli()
+	row.DiskUsed, row.DiskTotal = c.DiskUsed, c.DiskTotal
+	row.Segments, row.Leaders, row.Followers, row.Connections = c.Segments, c.Leaders, c.Followers, c.Connections
+	row.CacheHit = cacheHit(row, c)
+	row.hits, row.misses = c.CacheHits, c.CacheMisses
+	row.Raw = *c
+	row.Raw.Ranges, row.Raw.Others, row.Raw.Groups, row.Raw.Repairs = nil, nil, nil, nil
+	row.others = c.Others
+	row.In = push(row.In, float64(c.InBytesPerSec), nodeSamples)
+	row.Out = push(row.Out, float64(c.OutBytesPerSec), nodeSamples)
+	s.headChanged = true
+	s.countRanges(m.Node, row, c.Ranges)
+	for i := range c.Groups {
+		s.group(m.Node, &c.Groups[i])
+	}
+	s.repairs(m.Node, c.Repairs)
+}
+
+// cacheHit is the share of reads from memory since the last counters of the same start.
+func cacheHit(n *Node, c *sdk.NodeCounters) float64 {
+	if n.hits+n.misses == 0 || c.CacheHits < n.hits || c.CacheMisses < n.misses {
+		return -1
+	}
+	hits, misses := float64(c.CacheHits-n.hits), float64(c.CacheMisses-n.misses)
+	if hits+misses == 0 {
+		return n.CacheHit
+	}
+	return hits / (hits + misses)
+}
+
+// countRanges takes the busiest ranges of a node. Those that were among them before and are not now have no known rate.
+func (s *Store) countRanges(node sdk.NodeID, n *Node, list []sdk.RangeCounters) {
+	before := n.counted
+	n.counted = make([]RangeKey, 0, len(list))
+	for i := range list {
+		c := &list[i]
+		key := RangeKey{Topic: c.Topic, Range: c.Range}
+		was := s.ranges.get(key)
+		if was == nil && s.ranges.len() >= maxRanges {
+			continue
+		}
+		n.counted = append(n.counted, key)
+		in, records := float64(c.InBytesPerSec), float64(c.InRecordsPerSec)
+		if was != nil && was.byLeader && was.Leader == node && was.InBytes == in && was.InRecords == records &&
+			was.Segment == c.Segment && was.SegmentBytes == c.SegmentBytes && was.Offset == c.End && was.Streak == c.Streak && was.Load == c.Load {
+			continue
+		}
+		r := s.ranges.edit(key)
+		s.rate(r, key, true, in, records)
+		r.Key, r.TopicID, r.byLeader = key, c.TopicID, true
+		r.Start, r.End = c.Span.Start, c.Span.End
+		if r.State == "" {
+			r.State = "active"
+		}
+		r.Leader, r.Load, r.Streak = node, c.Load, c.Streak
+		r.Segment, r.SegmentBytes, r.Offset = c.Segment, c.SegmentBytes, c.End
+	}
+	s.uncount(node, before, n.counted)
+}
+
+// uncount forgets the rates of the ranges that a node does not count any more, and no other has begun to.
+func (s *Store) uncount(node sdk.NodeID, before, now []RangeKey) {
+	if len(before) == 0 {
+		return
+	}
+	still := make(map[RangeKey]struct{}, len(now))
+	for _, k := range now {
+		still[k] = struct{}{}
+	}
+	for _, k := range before {
+		r := s.ranges.get(k)
+		if _, ok := still[k]; ok || r == nil || r.Leader != node || !r.byLeader {
+			continue
+		}
+		row := s.ranges.edit(k)
+		row.byLeader = false
+		s.rate(row, k, false, 0, 0)
+	}
+}
+
+// rate changes a range's rate, and with it that of its topic.
+func (s *Store) rate(r *Range, key RangeKey, counted bool, in, records float64) {
+	if s.topics.get(key.Topic) == nil && s.topics.len() >= maxTopics {
+		return
+	}
+	t := s.topics.edit(key.Topic)
+	if t.Name == "" {
+		t.Name, t.ID = key.Topic, r.TopicID
+	}
+	if r.Counted {
+		t.sumBytes -= r.InBytes
+		t.sumRecords -= r.InRecords
+		t.nCounted--
+	}
+	r.Counted, r.InBytes, r.InRecords = counted, in, records
+	if counted {
+		t.sumBytes += in
+		t.sumRecords += records
+		t.nCounted++
+	}
+	s.touched[key.Topic] = struct{}{}
+}
+
+// addUp makes the rates of the topics whose ranges have changed theirs.
+func (s *Store) addUp() {
+	for name := range s.touched {
+		if s.topics.get(name) == nil {
+			continue
+		}
+		t := s.topics.edit(name)
+		if t.nCounted <= 0 {
+			t.nCounted, t.sumBytes, t.sumRecords = 0, 0, 0
+		}
+		t.sumBytes, t.sumRecords = max(t.sumBytes, 0), max(t.sumRecords, 0)
+		all := t.Ranges > 0 && t.nCounted >= t.Ranges
+		t.InBytes, t.InRecords, t.AtLeast = t.sumBytes, t.sumRecords, !all
+		if !all && float64(t.InBytesPerSec) > t.sumBytes {
+			t.InBytes, t.InRecords, t.AtLeast = float64(t.InBytesPerSec), float64(t.InRecordsPerSec), t.Partial
+		}
+	}
+	clear(s.touched)
+}
+
+func (s *Store) group(coordinator sdk.NodeID, g *sdk.GroupCounters) {
+	if s.groups.get(g.Group) == nil && s.groups.len() >= maxGroups {
+		return
+	}
+	row := s.groups.edit(g.Group)
+	row.GroupCounters, row.Coordinator = *g, coordinator
+	row.Trend = push(row.Trend, float64(g.Lag), trendLength)
+	s.headChanged = true
+}
+
+// repairs takes the copies that a node makes. One that it made and does not any more is done, or was given up.
+func (s *Store) repairs(node sdk.NodeID, list []sdk.RepairProgress) {
+	if len(list) == 0 && s.repairing == 0 {
+		return
+	}
+	s.repairing = 0
+	for id, slot := range s.segments.slots {
+		if p := slot.row.Repair; p != nil && p.Target == node {
+			s.segments.edit(id).Repair = nil
+		} else if p != nil {
+			s.repairing++
+		}
+	}
+	for i := range list {
+		p := &list[i]
+		row := s.editSegment(p.Segment)
+		if row == nil {
+			continue
+		}
+		if row.Range.Topic == "" {
+			row.Range = RangeKey{Topic: p.Topic, Range: p.Range}
+		}
+		row.Repair = p
+		s.repairing++
+	}
+}
