@@ -512,7 +512,7 @@ func (b *fakeBroker) produce(r *mux.Request) {
 	answer()
 }
 
-// append checks the sequence and stores the batch, as DESIGN 9.3 has it.
+// append checks the sequence and stores the batch, as a broker does.
 func (c *fakeCluster) append(b *fakeBroker, req wire.ProduceRequest, h header.Header, batch []byte) (wire.ProduceResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

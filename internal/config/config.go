@@ -26,7 +26,7 @@ type Config struct {
 	VnodesPerNode int               `koanf:"vnodes_per_node"`
 
 	JoinSeedNodes   []string `koanf:"join_seed_nodes"`
-	Bootstrap       *bool    `koanf:"bootstrap"` // nil = decide as DESIGN says: true with no seeds and an empty directory
+	Bootstrap       *bool    `koanf:"bootstrap"` // nil = decide: true with no seeds and an empty directory
 	BootstrapExpect int      `koanf:"bootstrap_expect"`
 	ClusterKeyFile  string   `koanf:"cluster_key_file"` // "" = membership is not encrypted
 	Shards          int      `koanf:"shards"`

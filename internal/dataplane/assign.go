@@ -190,7 +190,10 @@ func (a *actor) confirmFenced(c *confirm) {
 func (a *actor) follow() {
 	a.moved(a.current.Leader().Node)
 	a.following = a.newFollowing()
-	a.follows.Store(max(1, a.plane.age(time.Now())))
+	a.follows.Store(0)
+	if a.following.refusal == 0 {
+		a.follows.Store(max(1, a.plane.age(time.Now())))
+	}
 	for i := range a.confirms {
 		a.confirms[i].held()
 	}

@@ -241,6 +241,8 @@ func (a *actor) tryFollowed(f *following, m *appendArrival, now time.Time) (hand
 		return false
 	case errors.Is(err, base.CodeFenced), errors.Is(err, base.CodeSegmentMoved):
 		f.replica.Fence()
+	case errors.Is(err, base.CodeShuttingDown):
+		f.replica.Failed()
 	default:
 		a.plane.o.Logger.Warn("batch of a leader not taken", "range", a.ref.String(), "segment", f.seg.String(), "error", err)
 		f.replica.Failed()
@@ -324,6 +326,7 @@ func (a *actor) settleFollower(f *following) {
 		m.status, m.reason = ackLost, r.Lost
 		a.plane.sendAck(to, &m)
 		a.source.Store(nil)
+		a.follows.Store(0)
 		f.drop(a.plane)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/eastguard/eastguard/internal/peer"
 	"github.com/eastguard/eastguard/internal/rangestate"
 	"github.com/eastguard/eastguard/internal/replica"
+	"github.com/eastguard/eastguard/internal/store"
 )
 
 func TestAFollowerAcksWhatItsDiskHolds(t *testing.T) {
@@ -178,6 +179,78 @@ func TestOnlyTheLeaderThatWasPlacedIsFollowed(t *testing.T) {
 	})
 }
 
+// The first to open a segment is no better than the others if it is not who was placed.
+func TestNobodyElseOpensASegmentFirst(t *testing.T) {
+	followBubble(t, nil, func(t *testing.T, r *followRig) {
+		a := followedBy(1, 1, 0, 0)
+		require.Equal(t, meta.StatusHeld, r.assign(a).Status)
+		for _, other := range []replica.Source{{Node: leaderNode.Node, Boot: source.Boot + 1}, {Node: "n3", Boot: source.Boot}} {
+			r.open(other, a, nil, false)
+			r.expect(lostBy(replica.ReasonFenced))
+		}
+		require.Empty(t, r.log.segments)
+		r.open(source, a, nil, false)
+		r.expect(durableTo(0))
+	})
+}
+
+// Where nobody wrote down which start was placed, what lies on the disk of an earlier one says so.
+func TestACopyOfAnEarlierStartIsNotFollowedOn(t *testing.T) {
+	followBubble(t, nil, func(t *testing.T, r *followRig) {
+		a := followedBy(1, 1, 0, 0)
+		r.log.segments[1] = &fakeSegment{info: store.SegmentInfo{
+			SegmentSpec: store.SegmentSpec{Ref: testRef, Segment: 1, Epoch: 1}, State: base.StateActive, SealedEnd: -1, Boot: boot - 1,
+		}}
+		a.Boots = nil
+		require.Equal(t, meta.StatusHeld, r.assign(a).Status, "it has heard of it")
+		r.open(source, a, nil, false)
+		r.expect(lostBy(replica.ReasonRestarted))
+		r.send(source, a, 0, 0, plain(1))
+		r.expect(lostBy(replica.ReasonRestarted))
+		require.Empty(t, r.log.segments[1].batches)
+		require.Zero(t, r.plane.Follows())
+	})
+}
+
+// A batch whose offset or epoch is another than its message says is none: its own checksum covers neither.
+func TestABatchIsWhereItsMessageSays(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		for _, wrong := range []struct {
+			first int64
+			epoch int32
+		}{{3, int32(a.Epoch)}, {0, int32(a.Epoch) + 1}} {
+			m := appendMessage{segmentHead: headOf(a), batch: plain(3)}
+			header.Patch(m.batch, wrong.first, wrong.epoch)
+			r.plane.receive(kindAppend, encodeAppend(&m), arrival{from: source})
+			r.expect()
+			require.Empty(t, r.log.segments[1].batches)
+		}
+		r.send(source, a, 0, 0, plain(3))
+		r.expect(durableTo(3))
+	})
+}
+
+// Only who may still ack counts as one who follows.
+func TestWhoFollows(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		require.Equal(t, 1, r.plane.Follows())
+		require.True(t, r.plane.ComesHere(testRef, 0))
+		_, err := r.plane.Fence(t.Context(), []meta.FenceRequest{{Ref: testRef, Epoch: 1, Segment: 1, Boot: boot}})
+		require.NoError(t, err)
+		require.Zero(t, r.plane.Follows(), "fenced")
+		require.False(t, r.plane.ComesHere(testRef, 0))
+
+		next := followedBy(2, 2, 0, 1)
+		require.Equal(t, meta.StatusHeld, r.assign(next).Status)
+		require.Equal(t, 1, r.plane.Follows())
+		elsewhere := followedBy(3, 3, 0, 2)
+		elsewhere.Replicas, elsewhere.Boots = []base.Replica{leaderNode}, []uint64{source.Boot}
+		require.Equal(t, meta.StatusHeld, r.assign(elsewhere).Status)
+		require.Zero(t, r.plane.Follows(), "no replica of the newest segment")
+		require.False(t, r.plane.ComesHere(testRef, 0))
+	})
+}
+
 func TestAProcessThatWasNotPlacedDoesNotFollow(t *testing.T) {
 	followBubble(t, nil, func(t *testing.T, r *followRig) {
 		a := followedBy(1, 1, 0, 0)
@@ -277,6 +350,26 @@ func TestAFollowerThatDoesNotKnowTheStateAsksForIt(t *testing.T) {
 		r.open(source, a, s, true)
 		r.expect(durableTo(2), durableTo(3))
 		require.Equal(t, s.Checksum(), r.log.segments[2].state.Checksum())
+	})
+}
+
+// What a follower remembers is its own only if it is what the leader remembers.
+func TestAFollowerWhoseStateIsAnotherAsksForTheLeaders(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		r.send(source, a, 0, 0, makeBatch(2, 77, 0, 10))
+		r.expect(durableTo(2))
+		next := followedBy(2, 2, 2, 1)
+		require.Equal(t, meta.StatusHeld, r.assign(next).Status)
+		h, err := header.Check(makeBatch(2, 78, 0, 10), 0)
+		require.NoError(t, err)
+		leaders := rangestate.New()
+		leaders.Append(h, 0, 1000)
+		leaders.Commit(2)
+		r.open(source, next, leaders, false)
+		r.expect(ackMessage{status: ackState, end: 2})
+		r.open(source, next, leaders, true)
+		r.expect(durableTo(2))
+		require.Equal(t, leaders.Checksum(), r.log.segments[2].state.Checksum())
 	})
 }
 

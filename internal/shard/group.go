@@ -14,7 +14,7 @@ import (
 	"github.com/eastguard/eastguard/internal/base"
 )
 
-// Raft's timers (DESIGN 6.1). They cost idle time and decide nothing that matters here: a lone voter elects itself at
+// Raft's timers. They cost idle time and decide nothing that matters here: a lone voter elects itself at
 // once, and the failover of many is driven by the connections.
 const (
 	heartbeatTimeout = 4 * time.Second

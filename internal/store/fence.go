@@ -58,8 +58,11 @@ func (s *Store) extent(seg base.SegmentID) FenceAnswer {
 	g.rng.mu.Lock()
 	defer g.rng.mu.Unlock()
 	a := FenceAnswer{Kind: FenceExtent, Listed: g.opened, End: g.durable.Load(), Unbroken: g.boot == s.id.Boot}
-	if g.damaged || g.rotten {
+	switch {
+	case g.damaged || g.rotten:
 		a.Kind, a.DamagedAbove = FenceDamaged, g.intact
+	case g.broken && g.spec.Memory: // what the disk has refused since may have been acked
+		a.Kind, a.DamagedAbove = FenceDamaged, a.End
 	}
 	return a
 }

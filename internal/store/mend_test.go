@@ -281,6 +281,37 @@ func TestReadableFromMemory(t *testing.T) {
 	require.True(t, info.Whole())
 }
 
+// What a full disk refuses of a topic that acks from memory may have been acked: the copy ends below that, and must not
+// be what the end of the segment is found by.
+func TestACopyInMemoryThatTheDiskRefusedIsNoExtent(t *testing.T) {
+	mem := vfs.NewMem()
+	n := start(t, mem, tiny())
+	spec := specOf(1, 3, 0)
+	spec.Memory = true
+	n.openSegment(spec)
+	require.NoError(t, n.appendWait(1, makeBatch(1, 3, 0, 1, 100, header.NoProducer, 0)))
+	fence := func() (a FenceAnswer) {
+		wait(t, func(done func(error)) error {
+			return n.Fence(refOf(1), 1, 1, func(x FenceAnswer, err error) { a = x; done(err) })
+		})
+		return a
+	}
+	require.Equal(t, FenceAnswer{Kind: FenceExtent, Listed: true, End: 1, Unbroken: true}, fence())
+	n.space.headroom = -1 << 40 // the look at the disk must not refuse it first
+	mem.SetCapacity(0)
+	end := int64(1)
+	for {
+		err := n.appendWait(1, makeBatch(1, 3, end, 1, 3000, header.NoProducer, 0))
+		if err != nil {
+			require.ErrorIs(t, err, base.CodeDiskFull)
+			break
+		}
+		end++
+	}
+	mem.SetCapacity(1 << 30)
+	require.Equal(t, FenceAnswer{Kind: FenceDamaged, Listed: true, End: end, DamagedAbove: end, Unbroken: true}, fence())
+}
+
 func TestASealFencesItsEpochForEver(t *testing.T) {
 	n := start(t, vfs.NewMem(), small())
 	require.NoError(t, n.Start(t.Context()))

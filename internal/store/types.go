@@ -84,7 +84,7 @@ type Batch struct {
 // FenceKind is what a fence answer says of the extent.
 type FenceKind uint8
 
-// The fence answers of DESIGN 9.2.
+// The fence answers.
 const (
 	FenceExtent  FenceKind = iota + 1 // End is everything this replica ever made durable
 	FenceDamaged                      // bytes at and above DamagedAbove are missing or damaged: not an extent

@@ -16,6 +16,6 @@
 // What is looked for is listed in check_test.go. plants_test.go breaks one rule at a time and demands that the search
 // notices: a checker that finds nothing in a broken system proves nothing about a whole one.
 //
-// A world is the system with a budget of batches, segments and faults. worlds_test.go lists them; each is searched to
+// A world is the system with a budget of batches, segments and faults. seal_test.go lists them; each is searched to
 // its end, or to a depth where that is said.
 package seal
