@@ -84,20 +84,24 @@ func (s *Server) latestOffset(ctx context.Context, ref base.RangeRef) (wire.Offs
 	return a, nil
 }
 
-// offsetAtTime asks whoever holds the range's segments. Where no record is so late, the answer is the range's end.
+// offsetAtTime asks whoever holds the range's segments. Where no record is so late, the answer is the range's end as it was
+// before they looked: what is appended meanwhile lies behind that, and nobody who begins there misses it.
 func (s *Server) offsetAtTime(ctx context.Context, ref base.RangeRef, ms int64) (wire.OffsetAnswer, error) {
+	end, unknown := s.latestOffset(ctx, ref)
 	at, err := s.offsetByTime(ctx, ref, ms)
 	if err != nil {
 		return wire.OffsetAnswer{}, err
 	}
-	b, led := s.bounds(ctx, ref)
-	switch {
-	case at.Found:
-		return wire.OffsetAnswer{Offset: at.Offset, TimeMs: at.TimeMs, Earliest: b.earliest, Commit: b.commit}, nil
-	case !led:
-		return s.latestOffset(ctx, ref)
+	return at.orEnd(end, unknown)
+}
+
+// orEnd is the answer by what the search has found and, if that is nothing, by where the range ends, if that is known.
+func (a offsetsAnswer) orEnd(end wire.OffsetAnswer, unknown error) (wire.OffsetAnswer, error) {
+	if a.Found {
+		end.Offset, end.TimeMs = a.Offset, a.TimeMs
+		return end, nil
 	}
-	return wire.OffsetAnswer{Offset: b.commit, Earliest: b.earliest, Commit: b.commit}, nil
+	return end, unknown
 }
 
 // rangeCopy is a range as its shard had committed it a moment ago.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/wire"
 )
 
 // The first record of a time is known when one whole copy of each segment before it has been looked through.
@@ -49,4 +50,23 @@ func TestFirstOfAnswers(t *testing.T) {
 			require.Equal(t, c.want+1000, got.TimeMs, name)
 		}
 	}
+}
+
+// Nothing found is the range's end, but never one that is only what a node can prove after its restart.
+func TestFoundOrTheEnd(t *testing.T) {
+	end := wire.OffsetAnswer{Offset: 500, Earliest: 10, Commit: 500}
+	found, nothing := offsetsAnswer{Found: true, Offset: 0, TimeMs: 7}, offsetsAnswer{}
+	unknown := base.Errorf(base.CodeBehind, "list offsets", "the end is not known yet")
+
+	got, err := found.orEnd(end, nil)
+	require.NoError(t, err)
+	require.Equal(t, wire.OffsetAnswer{Offset: 0, TimeMs: 7, Earliest: 10, Commit: 500}, got)
+	got, err = found.orEnd(wire.OffsetAnswer{Earliest: 10, Commit: 400}, unknown)
+	require.NoError(t, err)
+	require.Equal(t, wire.OffsetAnswer{Offset: 0, TimeMs: 7, Earliest: 10, Commit: 400}, got)
+	got, err = nothing.orEnd(end, nil)
+	require.NoError(t, err)
+	require.Equal(t, end, got)
+	_, err = nothing.orEnd(wire.OffsetAnswer{Earliest: 10, Commit: 400}, unknown)
+	require.ErrorIs(t, err, base.CodeBehind)
 }
