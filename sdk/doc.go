@@ -36,8 +36,9 @@
 //
 // In the other direction one goroutine a consumer plans fetches (consumer_run.go), one request for all ranges of a
 // broker that want data. Which replica of a segment that is (locate.go) is decided by rack, round trip and, among equals,
-// by chance (nearest.go); where ranges begin and end is asked in offsets.go. The answer is checked and queued on the connection's reader (fetch.go), and decoded by
-// [Consumer.Poll] on the caller's goroutine (poll.go). Which range follows which is lineage.go.
+// by chance (nearest.go); where ranges begin and end is asked in offsets.go. The answer is checked and queued on the
+// connection's reader (fetch.go), and decoded by [Consumer.Poll] on the caller's goroutine (poll.go). Which range follows
+// which is lineage.go.
 //
 // # How one event travels
 //

@@ -169,9 +169,7 @@ func (cur *cursor) spoiledLocked(from base.NodeID, err error, now time.Time) {
 	cur.k.dropChunksLocked(cur)
 	cur.next = cur.pos
 	cur.replicas.useless(from, now)
-	if cur.broker.node() == from {
-		cur.broker = nil
-	}
+	cur.broker = nil // it may be another one by now, which is not to blame
 	cur.k.c.cfg.logger.Warn("fetched data is damaged", "position", cur.position().String(), "node", from, "error", err)
 	cur.failedLocked(cur.corrupt(err), now)
 	cur.k.nudge()
