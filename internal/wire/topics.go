@@ -198,12 +198,12 @@ type ReplicaDetail struct {
 	State      string      `cbor:"4,keyasint,omitempty"` // leader, in_sync, behind, missing, restarted, damaged, no_answer; see the constants
 }
 
-// The states of a replica. One of an active segment is behind only when it lacks what is committed; of a sealed one,
-// when its copy is short of the end.
+// The states of a replica. Only of a sealed segment one can be behind: who takes part in an active one has acked all that
+// is committed of it.
 const (
 	ReplicaLeader    = "leader"    // takes the appends
 	ReplicaInSync    = "in_sync"   // holds all of it
-	ReplicaBehind    = "behind"    // holds less, and does not count as a copy
+	ReplicaBehind    = "behind"    // is short of a sealed segment's end, and does not count as a copy
 	ReplicaMissing   = "missing"   // says that it holds nothing, or has another disk
 	ReplicaRestarted = "restarted" // has started anew since: of an active segment no part any more, though it keeps what it had
 	ReplicaDamaged   = "damaged"   // bytes on its disk are not what was written; intact up to its end
