@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The long counts: every test with EASTGUARD_SOAK=1 (500 simulated clusters are among them), more simulated clusters under
 # the race detector, clusters of real processes and kill -9 again and again, chaos in namespaces, every fuzz target for a
-# while, and the benchmark. Two hours or so on two cores. SIM_RUNS (default 500), SIM_RACE_RUNS (default 50), HISTORY_ROUNDS (default
-# 20), KILL9_ROUNDS (default 100), CHAOS_TIME (default 10m) and FUZZ_TIME (default 30s) change the lengths.
+# while, and the benchmark. Two hours or so on two cores. SIM_RUNS (default 500), SIM_RACE_RUNS (default 50),
+# HISTORY_ROUNDS (default 20), KILL9_ROUNDS (default 100), CHAOS_TIME (default 10m) and FUZZ_TIME (default 30s) change the
+# lengths.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
