@@ -33,10 +33,16 @@ func (s *Store) counters(m Message) {
 	row.hits, row.misses = c.CacheHits, c.CacheMisses
 	row.Raw = *c
 	row.Raw.Ranges, row.Raw.Others, row.Raw.Groups, row.Raw.Repairs = nil, nil, nil, nil
-	row.others = c.Others
 	row.In = push(row.In, float64(c.InBytesPerSec), nodeSamples)
 	row.Out = push(row.Out, float64(c.OutBytesPerSec), nodeSamples)
 	s.headChanged = true
+	if m.Thin {
+		return
+	}
+	row.hist = addHist(nil, c.Others)
+	for i := range c.Ranges {
+		row.hist[decade(float64(c.Ranges[i].InBytesPerSec))]++
+	}
 	s.countRanges(m.Node, row, c.Ranges)
 	for i := range c.Groups {
 		s.group(m.Node, &c.Groups[i])

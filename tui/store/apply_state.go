@@ -91,7 +91,7 @@ func (s *Store) shard(observer sdk.NodeID, st *sdk.ShardStatus) {
 	if was == nil && s.shards.len() >= maxShards {
 		return
 	}
-	if was != nil && !better(was, observer, st) {
+	if was != nil && !s.better(was, observer, st) {
 		return
 	}
 	row := s.shards.edit(st.ID)
@@ -108,11 +108,12 @@ func (s *Store) shard(observer sdk.NodeID, st *sdk.ShardStatus) {
 	}
 }
 
-func better(was *Shard, observer sdk.NodeID, st *sdk.ShardStatus) bool {
+func (s *Store) better(was *Shard, observer sdk.NodeID, st *sdk.ShardStatus) bool {
+	teller := s.nodes.get(was.Observer)
 	switch {
 	case st.Term != was.Term:
 		return st.Term > was.Term
-	case observer == was.Observer || was.Stale:
+	case observer == was.Observer || teller == nil || teller.Stream == StreamLost || s.time.Sub(teller.Heard) > StaleAfter:
 		return true
 	case st.Leader == "":
 		return was.Leader == ""

@@ -12,6 +12,7 @@ type Message struct {
 	Time time.Time  `json:"time"`           // by the clock of whoever watches
 	Node sdk.NodeID `json:"node,omitempty"` // who said it; empty for what the feed itself found
 	Boot uint64     `json:"boot,omitempty"` // the start of the node that said it
+	Thin bool       `json:"thin,omitempty"` // of Counters: the ranges are left out, and as they were; so history saves space
 
 	Hello    *Hello             `json:"hello,omitempty"`
 	Conn     *Conn              `json:"conn,omitempty"`

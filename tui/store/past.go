@@ -9,12 +9,14 @@ import (
 )
 
 const (
-	frameEvery = time.Minute     // between two views that are kept
-	thinTo     = 5 * time.Second // what comes again and again is kept so often; in between only that it came
+	frameEvery = 90 * time.Second // between two views that are kept
+	thinTo     = 5 * time.Second  // what comes again and again is kept so often; in between only that it came
+	thinRanges = 30 * time.Second // the same, for the rates of ranges
 )
 
 // past is what At goes back to: views, and between them the messages, packed. What only counts, and lists that are asked
-// for again and again, are kept every five seconds only: nothing else fits 15 minutes of 60 nodes into 32 MB.
+// for again and again, are kept every five seconds only, and the ranges' part of it every 30: nothing else fits 15
+// minutes of 60 nodes into 32 MB.
 type past struct {
 	frames []*frame
 	bytes  int
@@ -72,7 +74,7 @@ func (p *past) last() *frame { return p.frames[len(p.frames)-1] }
 func (p *past) begin(s *Store, now time.Time) {
 	var before uint64
 	if len(p.frames) > 0 {
-		p.packer.Close()
+		_ = p.packer.Close() // into memory
 		f := p.last()
 		full := f.packed.Cap()
 		f.packed = *bytes.NewBuffer(bytes.Clone(f.packed.Bytes()))
@@ -124,13 +126,26 @@ func (p *past) thin(m Message) Message {
 	default:
 		return m
 	}
-	if last, ok := p.kept[kind]; ok && m.Time.Sub(last) < thinTo {
+	if !p.due(kind, m.Time, thinTo) {
 		return Message{Time: m.Time, Node: m.Node, Boot: m.Boot}
 	}
-	if len(p.kept) < maxTopics {
-		p.kept[kind] = m.Time
+	if m.Counters != nil && !p.due("ranges "+string(m.Node), m.Time, thinRanges) {
+		c := *m.Counters
+		c.Ranges, c.Others, c.Groups, c.Repairs = nil, nil, nil, nil
+		m.Counters, m.Thin = &c, true
 	}
 	return m
+}
+
+// due reports whether a message of a kind is to be kept, the last one being so long ago.
+func (p *past) due(kind string, now time.Time, every time.Duration) bool {
+	if last, ok := p.kept[kind]; ok && now.Sub(last) < every {
+		return false
+	}
+	if len(p.kept) < maxTopics {
+		p.kept[kind] = now
+	}
+	return true
 }
 
 // sizeAfter is what a view keeps alive beside one of an earlier version, about.
@@ -177,7 +192,7 @@ func (s *Store) HistoryBytes() int { return s.past.bytes }
 
 // At is the view as it was at a time, or at the oldest that is kept; ok is false when nothing is. Its versions say
 // nothing about those of other views: what was drawn from them must not be used for it, nor the other way round. Rates
-// are those of at most five seconds before.
+// of nodes are those of at most five seconds before, those of ranges of at most thirty.
 func (s *Store) At(t time.Time) (v *View, ok bool) {
 	p := &s.past
 	if len(p.frames) == 0 {
@@ -220,7 +235,7 @@ func (c *scrub) to(s *Store, f *frame, t time.Time) {
 func (p *past) unpack(f *frame) []Message {
 	if f == p.last() {
 		before := f.packed.Cap()
-		p.packer.Flush()
+		_ = p.packer.Flush()
 		p.bytes += f.packed.Cap() - before
 	}
 	messages := make([]Message, 0, f.count)

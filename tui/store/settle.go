@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"time"
 
@@ -181,12 +182,8 @@ func (s *Store) sumUp(now time.Time) {
 			hit, hitNodes = hit+n.CacheHit, hitNodes+1
 		}
 		c.MaxSkewMs = max(c.MaxSkewMs, n.SkewMs, -n.SkewMs)
-		c.RateHist = addHist(c.RateHist, n.others)
-		for _, k := range n.counted {
-			if r := s.ranges.get(k); r != nil && r.Leader == n.ID {
-				c.RateHist = addHist(c.RateHist, nil)
-				c.RateHist[decade(r.InBytes)]++
-			}
+		if n.hist != nil {
+			c.RateHist = addHist(c.RateHist, n.hist)
 		}
 	}
 	if c.BatchesPerSec > 0 {
@@ -202,7 +199,7 @@ func (s *Store) sumUp(now time.Time) {
 	s.agreement(now)
 	s.countShards()
 	s.linkState(now)
-	if s.headChanged || !sameHead(&before, c) {
+	if before.Version = c.Version; s.headChanged || !reflect.DeepEqual(&before, c) {
 		c.Version = s.version
 	}
 }
@@ -286,12 +283,6 @@ func (s *Store) linkState(now time.Time) {
 		l.State, l.Since = state, s.time
 		s.headChanged = true
 	}
-}
-
-func sameHead(a, b *Cluster) bool {
-	return a.Streams == b.Streams && a.Known == b.Known && a.Alive == b.Alive && a.Suspect == b.Suspect && a.Dead == b.Dead &&
-		a.Left == b.Left && a.Agree == b.Agree && a.AgreeOf == b.AgreeOf && a.RingHash == b.RingHash && a.RingVersion == b.RingVersion &&
-		a.Shards == b.Shards && a.Leaders == b.Leaders && a.MaxTerm == b.MaxTerm && a.DisagreedFor == b.DisagreedFor
 }
 
 // decades are the bounds of Cluster.RateHist.

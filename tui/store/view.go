@@ -140,7 +140,7 @@ type Node struct {
 	logged       uint64    // the last line of its log
 	countedAt    time.Time // when the last counters came
 	counted      []RangeKey
-	others       []int
+	hist         []int  // ranges led by bytes a second
 	hits, misses uint64 // as of the last counters
 }
 

@@ -203,10 +203,12 @@ func (w *world) without(replicas []int, gone int) []int {
 
 func (w *world) beginRepair() (out []store.Message) {
 	w.repairs = w.repairs[:min(len(w.repairs), 12)]
-	for i, p := range w.repairs {
+	if len(w.nodes) < 3 {
+		w.repairs = nil // there is nowhere to
+	}
+	for _, p := range w.repairs {
 		p.from, p.to = w.now, w.now.Add(RepairedAt-RepairAt)
-		p.target = w.without([]int{p.source, w.victim().i}, w.victim().i)[1]
-		_ = i
+		p.target = w.without([]int{p.source}, w.victim().i)[1]
 		out = append(out, w.event(w.nodes[p.target], sdk.EventRepairStarted, p.r.topic.name+"/"+p.r.id.String(), "RECOVERY", 0, "", "",
 			fmt.Sprintf("bytes=%d segment=%s source=%s target=%s", p.total, p.old, w.nodes[p.source].id, w.nodes[p.target].id)))
 	}

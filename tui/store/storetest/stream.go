@@ -110,7 +110,7 @@ func (w *world) stateOf(n *node) store.Message {
 	return store.Message{Time: w.now, Node: n.id, Boot: n.boot, State: st}
 }
 
-// lists are what a feed asks for by what is on the screen: here the topics, the hottest one's ranges, and totals.
+// lists are what a feed asks for by what is on the screen: here the topics, the hottest ones' ranges, and totals.
 func (w *world) lists() []store.Message {
 	page := &store.TopicPage{Complete: true}
 	totals := &store.Totals{Topics: len(w.topics), Groups: len(w.groups)}
@@ -122,7 +122,11 @@ func (w *world) lists() []store.Message {
 	}
 	totals.UnderReplicated = len(w.damaged)
 	out := []store.Message{{Time: w.now, Topics: page}, {Time: w.now, Totals: totals}, {Time: w.now, Health: w.health()}}
+	ranges := 0
 	for _, t := range w.topics[:min(4, len(w.topics))] {
+		if ranges += len(t.ranges); ranges > 2000 && t != w.topics[0] {
+			break // more than any screen asks for
+		}
 		out = append(out, store.Message{Time: w.now, Topic: w.detail(t)})
 	}
 	return out

@@ -45,6 +45,7 @@ func (o *Options) ensureDefaults() {
 		o.Start = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	}
 	o.Length = cmp.Or(o.Length, 90*time.Second)
+	o.Quiet = o.Quiet || o.Nodes < 2 // nobody is left to tell
 }
 
 // Victim is the node that dies.

@@ -1,0 +1,114 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/tui/store"
+	"github.com/eastguard/eastguard/tui/store/storetest"
+)
+
+// large is the cluster of the budgets, and two seconds of it.
+func large(tb testing.TB, opts store.Options) (s *store.Store, second [2][]store.Message) {
+	tb.Helper()
+	o := storetest.Large(1)
+	o.Quiet, o.Length = true, 5*time.Second
+	s = store.New(opts)
+	for m := range storetest.Stream(o) {
+		s.Apply(m)
+		if at := int(m.Time.Sub(t0) / time.Second); at == 3 || at == 4 {
+			m.Time = m.Time.Add(time.Duration(3-at) * time.Second)
+			second[at-3] = append(second[at-3], m)
+		}
+	}
+	s.View(t0.Add(5 * time.Second))
+	return s, second
+}
+
+// BenchmarkSecond applies what 60 nodes say in a second, and takes the four views of it.
+func BenchmarkSecond(b *testing.B) {
+	s, second := large(b, store.Options{})
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		at := time.Duration(i+2) * time.Second
+		for j, m := range second[i%2] {
+			m.Time = m.Time.Add(at)
+			s.Apply(m)
+			if j%(len(second[i%2])/4) == 0 {
+				s.View(m.Time)
+			}
+		}
+	}
+	b.ReportMetric(float64(s.HistoryBytes())/(1<<20), "history-MB")
+}
+
+func BenchmarkViewOfNothingNew(b *testing.B) {
+	s, _ := large(b, store.Options{})
+	now := t0.Add(5 * time.Second)
+	b.ReportAllocs()
+	for b.Loop() {
+		s.View(now)
+	}
+}
+
+// BenchmarkAt goes back by a second at a time, which is what a key does.
+func BenchmarkAt(b *testing.B) {
+	s, second := large(b, store.Options{})
+	end := time.Duration(0)
+	for i := range 100 {
+		for _, m := range second[i%2] {
+			end = time.Duration(i+2) * time.Second
+			m.Time = m.Time.Add(end)
+			s.Apply(m)
+		}
+	}
+	now := t0.Add(end)
+	for i := 0; b.Loop(); i++ {
+		s.At(now.Add(-time.Duration(i%80) * time.Second))
+	}
+}
+
+// A second of 60 nodes and 10,000 ranges: 5 ms are the budget; here three times that is let pass.
+func TestBudget(t *testing.T) {
+	s, second := large(t, store.Options{})
+	best := time.Hour
+	for i := range 20 {
+		began := time.Now()
+		for _, m := range second[i%2] {
+			m.Time = m.Time.Add(time.Duration(i+2) * time.Second)
+			s.Apply(m)
+		}
+		s.View(t0.Add(time.Duration(i+6) * time.Second))
+		best = min(best, time.Since(began))
+	}
+	require.Less(t, best, 15*time.Millisecond*raceFactor)
+	now := t0.Add(30 * time.Second)
+	v := s.View(now)
+	require.Zero(t, testing.AllocsPerRun(10, func() { s.View(now) }))
+	require.Same(t, v, s.View(now))
+}
+
+// Fifteen minutes of 60 nodes fit into 32 MB: nothing is dropped for its size.
+func TestFifteenMinutesFit(t *testing.T) {
+	s, second := large(t, store.Options{})
+	minutes := 3
+	if soak {
+		minutes = 15
+	}
+	first := 0
+	for i := range minutes * 60 {
+		for _, m := range second[i%2] {
+			m.Time = m.Time.Add(time.Duration(i+2) * time.Second)
+			s.Apply(m)
+		}
+		if i == 100 {
+			first = s.HistoryBytes()
+		}
+	}
+	perMinute := (s.HistoryBytes() - first) * 60 / (minutes*60 - 101)
+	t.Logf("history: %d KB to begin with, %d KB a minute", first>>10, perMinute>>10)
+	require.LessOrEqual(t, first+perMinute*14, 28<<20)
+	require.Equal(t, t0, s.Oldest())
+}
