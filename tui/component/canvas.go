@@ -82,7 +82,9 @@ func (c *Canvas) Fill(r Rect, sign rune, s styles.Style) {
 
 // Restyle changes the look of what is drawn in a rect already.
 func (c *Canvas) Restyle(r Rect, change func(styles.Style) styles.Style) {
-	r = r.Intersect(c.Bounds())
+	if r = r.Intersect(c.Bounds()); r.Empty() {
+		return
+	}
 	for y := r.Y; y < r.Bottom(); y++ {
 		row := c.cells[y*c.w+r.X : y*c.w+r.Right()]
 		for i, cell := range row {

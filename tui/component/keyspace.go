@@ -148,10 +148,17 @@ func (k Keyspace) Names(c *Canvas, r Rect) {
 
 // Scale writes the ends of the key space and its quarters.
 func (k Keyspace) Scale(c *Canvas, r Rect) {
-	for i, name := range [...]string{"0x00", "0x40", "0x80", "0xc0"} {
-		c.Text(r.X+r.W*i/4, r.Y, min(4, r.W), name, styles.Head)
+	if r.Empty() {
+		return
 	}
-	if r.W >= 24 {
+	for i, name := range [...]string{"0x00", "0x40", "0x80", "0xc0"} {
+		x := r.W * i / 4
+		if r.W < 24 && i > 0 {
+			return // there is no room for more
+		}
+		c.Text(r.X+x, r.Y, r.W-x, name, styles.Head)
+	}
+	if r.W >= 36 {
 		c.TextRight(r.X, r.Y, r.W, "0xff", styles.Head)
 	}
 }

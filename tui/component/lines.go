@@ -12,6 +12,7 @@ import (
 type lineCache struct {
 	cells []cell
 	lines []string
+	whole string // the lines as one text, empty when it must be made
 	buf   []byte
 }
 
@@ -31,12 +32,19 @@ func (c *Canvas) Lines() []string {
 		copy(old, row)
 		l.buf = c.appendLine(l.buf[:0], row)
 		l.lines[y] = string(l.buf)
+		l.whole = ""
 	}
 	return l.lines
 }
 
-// String is the frame as one text: what a program's view returns.
-func (c *Canvas) String() string { return strings.Join(c.Lines(), "\n") }
+// String is the frame as one text: what a program's view returns. A frame without a change is the same string.
+func (c *Canvas) String() string {
+	lines := c.Lines()
+	if c.lines.whole == "" {
+		c.lines.whole = strings.Join(lines, "\n")
+	}
+	return c.lines.whole
+}
 
 // appendLine writes one row: an SGR sequence where the style changes, and plain text at the end.
 func (c *Canvas) appendLine(b []byte, row []cell) []byte {

@@ -30,7 +30,7 @@ func (r Rect) Inset(dx, dy int) Rect {
 
 // Line is one row of the rect, counted from its top; it is empty outside.
 func (r Rect) Line(i int) Rect {
-	if i < 0 || i >= r.H {
+	if i < 0 || i >= r.H || r.W < 0 {
 		return Rect{r.X, r.Y + i, 0, 0}
 	}
 	return Rect{r.X, r.Y + i, r.W, 1}

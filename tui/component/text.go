@@ -8,8 +8,11 @@ import (
 	"github.com/eastguard/eastguard/tui/styles"
 )
 
+// ToEdge as a width means up to the edge of the canvas.
+const ToEdge = maxWidth
+
 // Text draws s at most w cells wide and returns how many it took. What does not fit is left out, with an ellipsis
-// in the last cell; w < 0 means up to the edge of the canvas. Control bytes and the like are shown escaped.
+// in the last cell. Control bytes and the like are shown escaped.
 func (c *Canvas) Text(x, y, w int, s string, style styles.Style) int {
 	w = c.room(x, w)
 	cells, more := c.cellsOf(s, style, w)
@@ -76,9 +79,6 @@ func (c *Canvas) Width(s string) int {
 
 // room is how many cells there are at x, w at most.
 func (c *Canvas) room(x, w int) int {
-	if w < 0 {
-		w = maxWidth
-	}
 	return max(min(w, c.w-x), 0)
 }
 

@@ -79,12 +79,17 @@ func (t Timeline) parts(row Rect) (name, cells, note Rect) {
 	return name, cells, note
 }
 
+// cell is the length of a cell, a millisecond at least.
+func (t Timeline) cell() time.Duration {
+	if t.Cell <= 0 {
+		return 3 * time.Second
+	}
+	return max(t.Cell, time.Millisecond)
+}
+
 // cellOf is the cell of a moment, counted from the left; the last one holds now.
 func (t Timeline) cellOf(at time.Time, w int) (x int, ok bool) {
-	cell := t.Cell
-	if cell <= 0 {
-		cell = 3 * time.Second
-	}
+	cell := t.cell()
 	ago := t.Now.Truncate(cell).Sub(at.Truncate(cell)) / cell
 	if ago < 0 || ago >= time.Duration(w) {
 		return 0, false
@@ -142,17 +147,29 @@ func (t Timeline) drawAxis(c *Canvas, row Rect) {
 	if cells.W < len(now) {
 		return
 	}
-	cell := t.Cell
-	if cell <= 0 {
-		cell = 3 * time.Second
-	}
+	cell := t.cell()
 	c.TextRight(cells.X, cells.Y, cells.W, now, styles.Head)
-	const marks = 4
-	for i := range marks {
-		x := (cells.W - 1) * i / marks
-		text := "-" + Age(time.Duration(cells.W-1-x)*cell)
-		if x+len(text)+1 <= (cells.W-1)*(i+1)/marks {
+	step := t.step(cell, cells.W)
+	free := cells.W - len(now) - 1
+	for ago := step; ; ago += step {
+		x, text := cells.W-1-int(ago/cell), "-"+Age(ago)
+		if x < 0 {
+			return
+		}
+		if x+len(text) <= free {
 			c.Text(cells.X+x, cells.Y, len(text), text, styles.Head)
+			free = x - 1
 		}
 	}
+}
+
+// step is a round time of at least twelve cells, and an eighth of the lane.
+func (t Timeline) step(cell time.Duration, w int) time.Duration {
+	least := max(12, w/8)
+	for _, step := range []time.Duration{10 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute} {
+		if step >= cell*time.Duration(least) {
+			return step
+		}
+	}
+	return cell * time.Duration(least)
 }

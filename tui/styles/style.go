@@ -63,5 +63,9 @@ func Level(value, most float64) (level int, ok bool) {
 	if !(value > 0) || !(most > 0) {
 		return 0, false
 	}
-	return min(int(value/most*HeatLevels), HeatLevels-1), true
+	share := min(value/most, 1) // NaN when both are endless
+	if share != share {
+		share = 1
+	}
+	return min(int(share*HeatLevels), HeatLevels-1), true
 }

@@ -2,7 +2,6 @@ package styles
 
 import (
 	"image/color"
-	"sync/atomic"
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -21,13 +20,12 @@ type Theme struct {
 // Reset is the SGR sequence of plain text.
 const Reset = "\x1b[m"
 
-var themes atomic.Uint32
-
 // NewTheme builds a theme.
 func NewTheme(mode Mode, ascii bool) *Theme {
-	t := &Theme{Mode: mode, ASCII: ascii, Glyphs: unicodeGlyphs, id: themes.Add(1)}
+	t := &Theme{Mode: mode, ASCII: ascii, Glyphs: unicodeGlyphs, id: uint32(mode) << 1}
 	if ascii {
 		t.Glyphs = asciiGlyphs
+		t.id |= 1
 	}
 	for role := range Style(roles) {
 		for bits := range Style(attributes) {
@@ -102,9 +100,10 @@ var looks = [roles]look{
 
 // The heat ramp goes from a cold blue over green and yellow to red, at about the same lightness, so that it reads
 // on dark and on light backgrounds.
-var heat = lipgloss.Blend1D(HeatLevels,
-	lipgloss.Color("#4a7fb5"), lipgloss.Color("#3fa39a"), lipgloss.Color("#7da53c"),
-	lipgloss.Color("#c79a2b"), lipgloss.Color("#d9722e"), lipgloss.Color("#d64545"))
+var heat = [HeatLevels]color.Color{
+	lipgloss.Color("#4a7fb5"), lipgloss.Color("#3f93a8"), lipgloss.Color("#43a383"), lipgloss.Color("#6fa84f"),
+	lipgloss.Color("#a8a23a"), lipgloss.Color("#cf922c"), lipgloss.Color("#d9712e"), lipgloss.Color("#d64545"),
+}
 
 // heat16 is the ramp in the user's own palette.
 var heat16 = [HeatLevels]color.Color{
