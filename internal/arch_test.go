@@ -44,7 +44,11 @@ var tools = []string{"scripts"}
 var pure = []string{
 	"internal/meta", "internal/replica", "internal/rangestate", "internal/topology", "internal/group",
 	"internal/pledge", "internal/planner", "internal/keyspace", "internal/header", "internal/ring",
+	"tui/store", "tui/styles", "tui/component", "tui/keymap", "tui/page",
 }
+
+// screens are the parts of tui, lowest first: each imports only those before it.
+var screens = []string{"tui/store", "tui/feed", "tui/styles", "tui/component", "tui/keymap", "tui/page", "tui/app"}
 
 // impure imports, and what a pure package does instead.
 var impure = map[string]string{
@@ -72,7 +76,8 @@ var fences = []struct {
 }{
 	{"github.com/hashicorp/raft", []string{"internal/shard"}, "go through internal/shard"},
 	{"github.com/hashicorp/memberlist", []string{"internal/gossip"}, "go through internal/gossip"},
-	{"charm.land/bubbletea", []string{"tui"}, "put screens into tui"},
+	{"charm.land/bubbletea", []string{"tui/app"}, "draw in tui/page, as cells of tui/component, and let tui/app show them"},
+	{"charm.land/lipgloss", []string{"tui/styles"}, "name a role of tui/styles"},
 	{"github.com/chzyer/readline", []string{"cli"}, "go through cli/lineedit"},
 	{"github.com/spf13/cobra", []string{"cmd", "cli"}, "declare commands in cli, or flags in internal/config"},
 	{"github.com/knadh/koanf", []string{"internal/config"}, "add a row to the table of internal/config"},
@@ -186,6 +191,11 @@ func layerOf(pkg string) (layer int, unit string, ok bool) {
 	return layer, unit, ok
 }
 
+// screenOf is the place of a package among the parts of tui, -1 for others.
+func screenOf(pkg string) int {
+	return slices.IndexFunc(screens, func(part string) bool { return within(pkg, part) })
+}
+
 func within(pkg, unit string) bool { return pkg == unit || strings.HasPrefix(pkg, unit+"/") }
 
 func withinAny(pkg string, units []string) bool {
@@ -221,7 +231,10 @@ func checkLayers(s source) []string {
 			continue
 		}
 		targetLayer, targetUnit, ok := layerOf(target)
+		from, to := screenOf(s.pkg), screenOf(target)
 		switch {
+		case from >= 0 && to > from:
+			problems = append(problems, fmt.Sprintf("%s: %s imports %s, which lies above it: hand in a func or a value from tui/app", s.at(node), s.pkg, target))
 		case !ok || targetUnit == unit:
 		case slices.Contains(bedrock, targetUnit) && !slices.Contains(bedrock, unit):
 		case targetLayer == layer:
@@ -249,13 +262,12 @@ func checkFences(s source) []string {
 }
 
 func checkPure(s source) []string {
-	_, unit, _ := layerOf(s.pkg)
-	if !slices.Contains(pure, unit) {
+	if !withinAny(s.pkg, pure) {
 		return nil
 	}
 	var problems []string
 	add := func(n ast.Node, what, instead string) {
-		problems = append(problems, fmt.Sprintf("%s: the pure core %s %s: %s", s.at(n), unit, what, instead))
+		problems = append(problems, fmt.Sprintf("%s: the pure core %s %s: %s", s.at(n), s.pkg, what, instead))
 	}
 	for name, node := range s.imports {
 		if instead, bad := impure[name]; bad {
@@ -383,7 +395,9 @@ func TestChecksSeeViolations(t *testing.T) {
 		{"cli past the sdk", "cli", `import "github.com/eastguard/eastguard/internal/wire"`, checkLayers, "may import only sdk"},
 		{"a tool", "server", `import "github.com/eastguard/eastguard/scripts/internal/floor"`, checkLayers, "imports the tool"},
 		{"raft", "internal/coord", `import "github.com/hashicorp/raft"`, checkFences, "go through internal/shard"},
-		{"bubbletea", "cli", `import tea "charm.land/bubbletea/v2"`, checkFences, "put screens into tui"},
+		{"bubbletea", "tui/page", `import tea "charm.land/bubbletea/v2"`, checkFences, "let tui/app show them"},
+		{"a screen upward", "tui/component", `import "github.com/eastguard/eastguard/tui/page"`, checkLayers, "which lies above it"},
+		{"a pure screen", "tui/page", `import "time"; var now = time.Now`, checkPure, "take the time as an argument"},
 		{"cobra", "sdk", `import "github.com/spf13/cobra"`, checkFences, "declare commands in cli"},
 		{"pure import", "internal/meta", `import "sync"`, checkPure, "shell does the locking"},
 		{"pure clock", "internal/planner", `import "time"; var now = time.Now`, checkPure, "take the time as an argument"},
