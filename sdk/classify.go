@@ -100,7 +100,7 @@ var steps = func() map[string]bool {
 		wire.KindProduce, wire.KindFetch, wire.KindListOffsets, wire.KindProducerState, wire.KindRoute, wire.KindLocate,
 		wire.KindCreateTopic, wire.KindAlterTopic, wire.KindDeleteTopic, wire.KindListTopics, wire.KindDescribeTopic,
 		wire.KindOpenProducer, wire.KindClusterStatus, wire.KindClusterHealth, wire.KindDescribeNode,
-		wire.KindListNodes, wire.KindNodeRing, wire.KindReach, wire.KindChangeNode, wire.KindWatchNode,
+		wire.KindListNodes, wire.KindNodeRing, wire.KindReach, wire.KindChangeNode, wire.KindWatchNode, wire.KindWatchLogs,
 		wire.KindListShards, wire.KindDescribeShard, wire.KindLocateShard, wire.KindTransferShard, wire.KindBalanceShards,
 		wire.KindRecoverShard, wire.KindListSegments, wire.KindDescribeSegment, wire.KindSealSegment,
 		wire.KindForceSealSegment,

@@ -20,11 +20,13 @@ type WatchOptions struct {
 	Nodes []NodeID
 	// States asks for the state of each node too: at first, and whenever it has changed.
 	States bool
+	// Counters asks for what each node counts too, once a second.
+	Counters bool
 	// Once ends the watch when every node has told what it had kept, instead of waiting for more.
 	Once bool
 }
 
-// WatchEvent is one thing that a watch saw: one of Event, State and Gap is set.
+// WatchEvent is one thing that a watch saw: one of Event, State, Counters and Gap is set.
 type WatchEvent struct {
 	Node NodeID
 	// Boot counts the node's starts; Event.Seq counts within one.
@@ -32,9 +34,10 @@ type WatchEvent struct {
 	// Time is the node's own, but for a gap that this client found.
 	Time time.Time
 
-	Event *Event
-	State *NodeState
-	Gap   *WatchGap
+	Event    *Event
+	State    *NodeState
+	Counters *NodeCounters
+	Gap      *WatchGap
 }
 
 // WatchGap says that something may have been missed, and why.
@@ -306,8 +309,11 @@ type pull struct {
 	failures int
 }
 
-// place is how far a node was read: Boot, Next and StateVersion of its last answer.
-type place struct{ boot, from, seen uint64 }
+// place is how far a node was read: Boot, Next and StateVersion of its last answer, and the time of its last counters.
+type place struct {
+	boot, from, seen uint64
+	counted          int64
+}
 
 // watchAnswer is what one try brought.
 type watchAnswer struct {
@@ -358,6 +364,7 @@ func (p *pull) ask(ctx context.Context) (wire.WatchNodeResponse, error) {
 	}
 	err := p.w.c.askAt(ctx, addr, wire.KindWatchNode, wire.WatchNodeRequest{
 		Boot: p.boot, From: p.from, Seen: p.seen, WaitMs: wait.Milliseconds(), MaxEvent: watchPage,
+		Counters: p.w.opts.Counters, Counted: p.counted,
 	}, &resp)
 	if err == nil && resp.Node != p.node {
 		err = base.Errorf(base.CodeUnreachable, "watch", "node %s answers at %s, where %s was", resp.Node, addr, p.node)
@@ -401,11 +408,16 @@ func (p *pull) told(resp wire.WatchNodeResponse) (events []WatchEvent, until tim
 	if resp.State != nil && p.w.opts.States {
 		events = append(events, WatchEvent{Node: p.node, Boot: resp.Boot, Time: observed, State: resp.State})
 	}
+	counted := p.counted
+	if resp.Counters != nil && p.w.opts.Counters {
+		events = append(events, WatchEvent{Node: p.node, Boot: resp.Boot, Time: observed, Counters: resp.Counters})
+		counted = resp.Counters.ObservedMs
+	}
 	until = observed
 	if resp.More {
 		until = time.UnixMilli(resp.Events[len(resp.Events)-1].TimeMs)
 	}
 	p.lost, p.failures = false, 0
-	p.place = place{boot: resp.Boot, from: resp.Next, seen: resp.StateVersion}
+	p.place = place{boot: resp.Boot, from: resp.Next, seen: resp.StateVersion, counted: counted}
 	return events, until, p.w.opts.Once && !resp.More
 }
