@@ -1,0 +1,108 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/eastguard/eastguard/tui/component"
+	"github.com/eastguard/eastguard/tui/store"
+)
+
+// Numbers on screen have few digits and the same number of them, so that columns keep still.
+
+// none is what stands where nothing is known.
+const none = component.None
+
+// tight is a rate without its blank: 61.2MB/s.
+func tight(perSecond float64) string { return strings.ReplaceAll(component.Rate(perSecond), " ", "") }
+
+// ms are microseconds as milliseconds: 3.1, 22, 121.
+func ms(us int64) string {
+	v := float64(us) / 1000
+	if v < 99.95 {
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.0f", v)
+}
+
+// age is how long ago something was: 3s, 2m11s, 3d04h; a dash if that is not known.
+func age(t, now time.Time) string {
+	if t.IsZero() {
+		return none
+	}
+	return component.Age(now.Sub(t))
+}
+
+// brief is an age in one unit: 17s, 21m, 3d.
+func brief(t, now time.Time) string {
+	if t.IsZero() {
+		return none
+	}
+	switch d := max(now.Sub(t), 0); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	default:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	}
+}
+
+// span is a duration as people say it: 96 ms, 1.4 s.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return component.Age(d)
+}
+
+// share is a part of a whole in percent; a dash if there is no whole.
+func share(part, whole int64) string {
+	if whole <= 0 {
+		return none
+	}
+	return fmt.Sprintf("%d%%", part*100/whole)
+}
+
+func perMillion(n int) string {
+	if n <= 0 {
+		return none
+	}
+	return fmt.Sprintf("%.1f%%", float64(n)/1e4)
+}
+
+// hash is the first digits of a position or a hash: 0x5000.
+func hash(h uint64) string { return fmt.Sprintf("0x%04x", h>>48) }
+
+// end is the end of a slice of the hash space, of which 0 is all of it.
+func end(h uint64) string {
+	if h == 0 {
+		return "0xffff"
+	}
+	return hash(h)
+}
+
+func plural(n int, one string) string {
+	switch {
+	case n == 1:
+		return "1 " + one
+	case len(one) > 0 && one[len(one)-1] == 'y':
+		return component.Count(n) + " " + one[:len(one)-1] + "ies"
+	}
+	return component.Count(n) + " " + one + "s"
+}
+
+// width of a range in the key space, as a part of it.
+func width(r *store.Range) float64 {
+	if n := r.End - r.Start; n != 0 {
+		return math.Ldexp(float64(n), -64)
+	}
+	return 1
+}

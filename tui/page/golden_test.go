@@ -1,0 +1,122 @@
+package page
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/tui/component"
+	"github.com/eastguard/eastguard/tui/store"
+	"github.com/eastguard/eastguard/tui/styles"
+)
+
+var rewrite = os.Getenv("EASTGUARD_REWRITE") != ""
+
+// sizes are those of the mock-ups.
+var sizes = []struct {
+	name  string
+	w, h  int
+	nodes int
+}{{"80x24", 80, 24, 5}, {"120x40", 120, 40, 5}, {"200x60", 200, 60, 60}}
+
+// frame is what the program adds to each golden.
+func frame() Frame {
+	return Frame{Now: noon, Clock: noon, Version: "v0.9.1", Rate: "4 Hz", ReadOnly: true, Keys: []KeyHint{
+		{"?", "help"}, {"/", "filter"}, {":", "command"}, {"⏎", "open"}, {"tab", "panel"}, {"p", "pause"}, {"q", "quit"},
+	}}
+}
+
+// scenes are views with a name.
+func scenes(nodes int) map[string]func() *store.View {
+	return map[string]func() *store.View{
+		"incident": func() *store.View { return newScript(nodes).incident().grouped().view() },
+		"empty":    func() *store.View { return &store.View{} },
+		"calm":     func() *store.View { s := newScript(nodes).calm(); s.health(false); s.calmNow(); return s.view() },
+		"lost":     func() *store.View { return newScript(nodes).incident().lost().view() },
+	}
+}
+
+// calmNow lets all nodes be heard until now.
+func (s *script) calmNow() {
+	for ago := 3; ago >= 0; ago-- {
+		for i := 1; i <= s.nodes; i++ {
+			s.counters(i, time.Duration(ago)*time.Second)
+		}
+	}
+}
+
+func drawn(p Page, v *store.View, w, h int, theme *styles.Theme, set func(*State)) *component.Canvas {
+	c := component.NewCanvas(w, h, theme)
+	st := NewState()
+	st.Frame = frame()
+	if set != nil {
+		set(&st)
+	}
+	Draw(c, p, v, &st)
+	return c
+}
+
+// TestGoldens draws each page at each size in each colour mode. The plain text is one file, what it looks like another.
+func TestGoldens(t *testing.T) {
+	modes := []struct {
+		name  string
+		theme *styles.Theme
+	}{
+		{"truecolor", styles.NewTheme(styles.TrueColor, false)},
+		{"16", styles.NewTheme(styles.Color16, false)},
+		{"none", styles.NewTheme(styles.NoColor, false)},
+		{"ascii", styles.NewTheme(styles.Color16, true)},
+	}
+	for _, size := range sizes {
+		views := map[string]*store.View{}
+		for name, make := range scenes(size.nodes) {
+			views[name] = make()
+		}
+		for _, p := range Pages() {
+			name := strings.ToLower(p.ID().String())
+			for _, mode := range modes {
+				c := drawn(p, views["incident"], size.w, size.h, mode.theme, nil)
+				file := filepath.Join("testdata", "golden", name+"-"+size.name)
+				plain := strings.Join(c.Plain(), "\n") + "\n"
+				switch mode.name {
+				case "truecolor", "16", "none":
+					golden(t, file+".txt", plain) // the same text in each
+				default:
+					golden(t, file+"-ascii.txt", plain)
+				}
+				golden(t, file+"-"+mode.name+".ansi", c.String()+"\n")
+			}
+			for _, scene := range []string{"empty", "calm"} {
+				if scene == "calm" && p.ID() != Overview && p.ID() != Groups && p.ID() != Ring {
+					continue
+				}
+				c := drawn(p, views[scene], size.w, size.h, modes[0].theme, nil)
+				golden(t, filepath.Join("testdata", "golden", name+"-"+size.name+"-"+scene+".txt"), strings.Join(c.Plain(), "\n")+"\n")
+			}
+		}
+		lost := drawn(Get(Overview), views["lost"], size.w, size.h, modes[0].theme, func(st *State) {
+			st.Frame.Now, st.Frame.Clock = noon.Add(12*time.Second), noon.Add(12*time.Second)
+		})
+		golden(t, filepath.Join("testdata", "golden", "lost-"+size.name+".txt"), strings.Join(lost.Plain(), "\n")+"\n")
+	}
+	tiny := drawn(Get(Overview), newScript(5).incident().view(), 59, 14, modes[0].theme, nil)
+	golden(t, filepath.Join("testdata", "golden", "tiny.txt"), strings.Join(tiny.Plain(), "\n")+"\n")
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if rewrite {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "EASTGUARD_REWRITE=1 writes it")
+	if string(want) != got {
+		t.Errorf("%s differs (EASTGUARD_REWRITE=1 writes it anew; look at what has changed):\n%s", path, got)
+	}
+}

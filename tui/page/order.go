@@ -1,0 +1,135 @@
+package page
+
+import (
+	"cmp"
+	"slices"
+)
+
+// memo remembers the order of each list that a page shows, for as long as nothing that it depends on changes.
+type memo struct{ orders map[string]*order }
+
+func newMemo() *memo { return &memo{orders: make(map[string]*order)} }
+
+// order is which of the rows are shown, and in what order.
+type order struct {
+	key   orderKey
+	rows  []int32 // places in the table
+	total int     // before the filter
+}
+
+// orderKey is all that an order depends on.
+type orderKey struct {
+	version uint64
+	n       int
+	sort    string
+	invert  bool
+	filter  string
+	scope   string
+}
+
+// list is a table to be ordered.
+type list struct {
+	name    string
+	scope   string // what else decides on which rows there are: a topic
+	version uint64
+	n       int
+	sort    string
+	invert  bool
+	filter  Filter
+	pass    func(i int) bool    // nil: all
+	text    func(i int) string  // what the filter looks at
+	compare func(a, b int) int  // by the column, ties broken by the caller's own order
+	value   func(i int) float64 // in place of compare: greatest first
+}
+
+// order is the order of a list.
+func (st *State) order(l list) *order {
+	if st.memo == nil {
+		st.memo = newMemo()
+	}
+	key := orderKey{l.version, l.n, l.sort, l.invert, l.filter.Text, l.scope}
+	old := st.memo.orders[l.name]
+	if old != nil && old.key == key {
+		return old
+	}
+	o := &order{key: key}
+	o.rows, o.total = l.choose(old)
+	l.arrange(o.rows)
+	st.memo.orders[l.name] = o
+	return o
+}
+
+// choose filters the rows. What was sorted before is nearly so now, if only its values have changed: it is begun with.
+func (l *list) choose(old *order) (rows []int32, total int) {
+	passes := func(i int) bool {
+		if l.pass != nil && !l.pass(i) {
+			return false
+		}
+		total++
+		return !l.filter.On() || l.text == nil || l.filter.Match(l.text(i))
+	}
+	rows = make([]int32, 0, l.n)
+	if old != nil && old.key.n == l.n && old.key.scope == l.scope && old.key.filter == l.filter.Text && len(old.rows) == l.n {
+		for _, i := range old.rows {
+			if passes(int(i)) {
+				rows = append(rows, i)
+			}
+		}
+		return rows, total
+	}
+	for i := range l.n {
+		if passes(i) {
+			rows = append(rows, int32(i))
+		}
+	}
+	return rows, total
+}
+
+func (l *list) arrange(rows []int32) {
+	sign := 1
+	if l.invert {
+		sign = -1
+	}
+	switch {
+	case l.value != nil:
+		keyed := make([]keyedRow, len(rows))
+		for i, row := range rows {
+			keyed[i] = keyedRow{coarse(l.value(int(row))), row}
+		}
+		slices.SortFunc(keyed, func(a, b keyedRow) int {
+			return cmp.Or(sign*cmp.Compare(b.value, a.value), cmp.Compare(a.row, b.row))
+		})
+		for i := range keyed {
+			rows[i] = keyed[i].row
+		}
+	case l.compare != nil:
+		slices.SortFunc(rows, func(a, b int32) int {
+			return cmp.Or(sign*l.compare(int(a), int(b)), cmp.Compare(a, b))
+		})
+	default:
+		slices.Sort(rows)
+		if l.invert {
+			slices.Reverse(rows)
+		}
+	}
+}
+
+type keyedRow struct {
+	value float64
+	row   int32
+}
+
+// coarse rounds a rate to steps of about a tenth, so that rows of about the same do not change places all the time.
+func coarse(v float64) float64 {
+	if v <= 0 {
+		return v
+	}
+	step := 1.0
+	for v/step >= 20 {
+		step *= 2
+	}
+	for v/step < 10 && step > 1e-6 {
+		step /= 2
+	}
+	return step * float64(int64(v/step))
+}

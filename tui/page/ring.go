@@ -1,0 +1,411 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/eastguard/eastguard/sdk"
+	"github.com/eastguard/eastguard/tui/component"
+	"github.com/eastguard/eastguard/tui/store"
+	"github.com/eastguard/eastguard/tui/styles"
+)
+
+// ring is page 2: the nodes as a ring, one of them in detail, and what each believes of the others.
+type ring struct{}
+
+// ID is 2.
+func (ring) ID() ID { return Ring }
+
+// Draw draws ring and node above, the matrix below.
+func (ring) Draw(c *component.Canvas, body component.Rect, v *store.View, st *State) {
+	st.focusable = 1
+	d := &drawing{c: c, v: v, st: st}
+	if st.Zoom {
+		drawMatrix(d, body)
+		return
+	}
+	lower := min(v.Nodes.Len()+3, max(body.H-12, 5), body.H/2)
+	if body.H >= 50 {
+		lower = min(v.Nodes.Len()+3, body.H-22)
+	}
+	upper, lowerBox := body.CutBottom(max(lower, 4))
+	left, right := upper.CutLeft(upper.W*46/80 + upper.W%2)
+	drawRing(d, left, 0, true)
+	d.nodeDetail(right)
+	drawMatrix(d, lowerBox)
+}
+
+// chosenNode is the node in detail: the selected one, or the one that is worst off.
+func (d *drawing) chosenNode(panel int) *store.Node {
+	if n := d.v.Nodes.Get(sdk.NodeID(d.st.Panels[panel].Selected)); n != nil {
+		return n
+	}
+	var worst *store.Node
+	for _, n := range d.v.Nodes.Rows() {
+		if worst == nil || trouble(n) > trouble(worst) {
+			worst = n
+		}
+	}
+	return worst
+}
+
+// drawRing draws the nodes around what holds for all of them.
+func drawRing(d *drawing, r component.Rect, panel int, alone bool) {
+	nodes := d.v.Nodes.Rows()
+	vnodes := 0
+	for _, n := range nodes {
+		vnodes = max(vnodes, n.Vnodes)
+	}
+	note := ""
+	if len(nodes) > 0 {
+		note = fmt.Sprintf("%d%s%d", len(nodes), d.say("×", "x"), vnodes)
+		if r.W >= 60 {
+			note = fmt.Sprintf("%d nodes %s %d vnodes", len(nodes), d.say("×", "x"), vnodes)
+		}
+	}
+	inside := d.box(r, panel, "SWIM ring", note)
+	at := PanelAt{Panel: panel, Box: r}
+	defer func() { d.st.Shown.Panels = append(d.st.Shown.Panels, at) }()
+	if len(nodes) == 0 {
+		d.empty(inside, "no node is known yet", "the first broker that answers tells of the others")
+		return
+	}
+	circle := inside
+	if alone && inside.H >= 9 {
+		var foot component.Rect
+		circle, foot = inside.CutBottom(2)
+		d.owns(foot.Line(1), nodes)
+	}
+	chosen := d.chosenNode(panel)
+	placed := d.around(circle, nodes, chosen, panel == d.st.Panel)
+	facts := d.ringFacts(nodes, circle.H-4)
+	if !alone && chosen != nil && circle.H > len(facts)+10 {
+		facts = append(facts, "")
+		facts = append(facts, d.nodeFacts(chosen, false)...)
+	}
+	d.middle(circle, facts, placed)
+}
+
+// owns is the share of each node of the ring, as a line.
+func (d *drawing) owns(line component.Rect, nodes []*store.Node) {
+	pen := d.c.Pen(line).Text("owns ", styles.Dim)
+	least := math.MaxInt
+	for _, n := range nodes {
+		if n.OwnsPerMillion > 0 {
+			least = min(least, n.OwnsPerMillion)
+		}
+	}
+	if least == math.MaxInt {
+		pen.Text("not known yet", styles.Dim)
+		return
+	}
+	ramp := d.c.Glyphs().Ramp
+	for _, n := range nodes {
+		level := 0
+		if n.OwnsPerMillion > 0 { // from the least to a quarter more
+			level = 3 + min(max((n.OwnsPerMillion-least)*20/least, 0), 5)
+		}
+		pen.Sign(ramp[level], styles.Accent)
+	}
+}
+
+// spot is where a node's name stands.
+type spot struct{ x, y, w int }
+
+// around places the nodes clockwise from the top; a name that has no room is left out, and how many are is said.
+func (d *drawing) around(r component.Rect, nodes []*store.Node, chosen *store.Node, focused bool) []spot {
+	name := 1
+	for _, n := range nodes {
+		name = max(name, min(len(n.ID), 8)+1)
+	}
+	if r.W < name*3 || r.H < 3 {
+		return nil
+	}
+	var taken []spot
+	free := func(s spot) bool {
+		for _, t := range taken {
+			if t.y == s.y && s.x < t.x+t.w+1 && t.x < s.x+s.w+1 {
+				return false
+			}
+		}
+		return true
+	}
+	left := 0
+	g := d.c.Glyphs()
+	rx, ry := float64(r.W-name-2)/2, float64(r.H-1)/2
+	if len(nodes) <= 12 { // few nodes: a circle rather than the edge of the box
+		rx = min(rx, ry*4.2)
+	}
+	cx, cy := float64(r.X)+float64(r.W-name)/2, float64(r.Y)+ry
+	dots := 8 * r.H
+	for i := range dots {
+		x, y := onRing(float64(i)/float64(dots), len(nodes) <= 12)
+		px, py := int(math.Round(cx+rx*x))+1, int(math.Round(cy+ry*y))
+		d.c.Put(px, py, g.Ring, styles.Dim)
+	}
+	for i, n := range nodes {
+		x, y := onRing(float64(i)/float64(len(nodes)), len(nodes) <= 12)
+		s := spot{int(math.Round(cx + rx*x)), int(math.Round(cy + ry*y)), min(len(n.ID), 8) + 1}
+		if !free(s) {
+			left++
+			continue
+		}
+		taken = append(taken, s)
+		sign, _, style := nodeState(d.c, n)
+		d.c.Put(s.x, s.y, sign, style)
+		look := styles.Plain
+		if n == chosen {
+			look = styles.Plain.Bold()
+			if focused {
+				look = look.Reverse()
+			}
+		}
+		d.c.TextMiddle(s.x+1, s.y, s.w-1, string(n.ID), look)
+	}
+	if left > 0 {
+		text := fmt.Sprintf("%d more", left)
+		d.c.Text(r.Right()-len(text), r.Bottom()-1, len(text), text, styles.Dim)
+	}
+	return taken
+}
+
+// onRing is a place on the ring, both coordinates from -1 to 1: a circle, or a rectangle with its corners cut where
+// there are many nodes.
+func onRing(part float64, round bool) (x, y float64) {
+	angle := 2 * math.Pi * part
+	x, y = math.Sin(angle), -math.Cos(angle)
+	if round {
+		return x, y
+	}
+	stretch := 1 / max(math.Abs(x), math.Abs(y))
+	x, y = x*stretch, y*stretch
+	if cut := math.Abs(x) + math.Abs(y); cut > 1.85 {
+		x, y = x*1.85/cut, y*1.85/cut
+	}
+	return x, y
+}
+
+// ringFacts is what holds for all nodes.
+func (d *drawing) ringFacts(nodes []*store.Node, room int) []string {
+	c := &d.v.Cluster
+	agree := "view agreement not known"
+	if c.AgreeOf > 0 {
+		agree = fmt.Sprintf("view agree %d/%d", c.Agree, c.AgreeOf)
+	}
+	facts := []string{agree}
+	if c.RingHash != 0 {
+		facts = append(facts, fmt.Sprintf("ring %s version %d", hash(c.RingHash), c.RingVersion))
+	}
+	least, most, sum, n := math.MaxInt, 0, 0, 0
+	boots := uint64(0)
+	for _, node := range nodes {
+		boots = max(boots, node.Boot)
+		if o := node.OwnsPerMillion; o > 0 {
+			least, most, sum, n = min(least, o), max(most, o), sum+o, n+1
+		}
+	}
+	if n > 0 {
+		facts = append(facts, "owns "+perMillion(sum/n)+" each", "max "+perMillion(most)+"  min "+perMillion(least))
+	}
+	if !c.Disagreed.IsZero() && c.DisagreedFor > 0 {
+		facts = append(facts, "agreed "+age(c.Disagreed.Add(c.DisagreedFor), d.st.Frame.Now)+" ago after "+span(c.DisagreedFor))
+	}
+	facts = append(facts, fmt.Sprintf("inc max %d", boots))
+	return facts[:min(len(facts), max(room, 1))]
+}
+
+// middle writes lines inside of the ring, as far as they meet no node.
+func (d *drawing) middle(r component.Rect, lines []string, taken []spot) {
+	top := r.Y + (r.H-len(lines))/2
+	widest := 0
+	for _, l := range lines {
+		widest = max(widest, d.c.Width(l))
+	}
+	x := r.X + (r.W-widest)/2
+	for i, text := range lines {
+		y := top + i
+		if y < r.Y || y >= r.Bottom() || text == "" {
+			continue
+		}
+		from, to := r.X, r.Right()
+		for _, s := range taken {
+			if s.y != y {
+				continue
+			}
+			if s.x < x {
+				from = max(from, s.x+s.w+1)
+			} else {
+				to = min(to, s.x-1)
+			}
+		}
+		if at := max(x, from); to-at > 8 {
+			d.c.Text(at, y, to-at, text, styles.Plain)
+		}
+	}
+}
+
+// nodeDetail is all that is known of the chosen node.
+func (d *drawing) nodeDetail(r component.Rect) {
+	n := d.chosenNode(0)
+	if n == nil {
+		d.empty(d.plainBox(r, "Node", "", styles.Dim), "no node is known yet")
+		return
+	}
+	sign, _, style := nodeState(d.c, n)
+	note := string(sign) + " " + strings.ToUpper(n.State)
+	if !n.Since.IsZero() && n.State != "alive" {
+		note += " " + age(n.Since, d.st.Frame.Now)
+	}
+	inside := d.plainBox(r, string(n.ID), note, style)
+	lines := d.nodeFacts(n, true)
+	for i, text := range lines {
+		d.c.Pen(inside.Line(i)).Text(text, styles.Plain)
+	}
+	if n.Stream != store.StreamLive {
+		for i := range lines {
+			if i > 2 {
+				d.c.Fade(inside.Line(i))
+			}
+		}
+	}
+}
+
+// nodeFacts are the lines about one node.
+func (d *drawing) nodeFacts(n *store.Node, all bool) []string {
+	now := d.st.Frame.Now
+	lines := []string{n.Address + "  rack " + orNone(n.Rack), fmt.Sprintf("incarnation %d   vnodes %d   %s", n.Boot, n.Vnodes, n.Status)}
+	if !all {
+		lines = append([]string{"selected " + string(n.ID) + "  " + strings.ToUpper(n.State)}, lines...)
+	}
+	if len(n.SuspectedBy) > 0 {
+		by := make([]string, len(n.SuspectedBy))
+		for i, id := range n.SuspectedBy {
+			by[i] = string(id)
+		}
+		text := "missed by " + strings.Join(by[:min(len(by), 4)], " ")
+		if len(by) > 4 {
+			text += fmt.Sprintf(" and %d more", len(by)-4)
+		}
+		lines = append(lines, text)
+	}
+	switch n.Stream {
+	case store.StreamLive:
+		lines = append(lines, "heard just now")
+	case store.StreamStale, store.StreamLost:
+		text := "not heard for " + age(n.Heard, now)
+		lines = append(lines, text)
+		if n.Error != "" {
+			lines = append(lines, n.Error)
+		}
+	case store.StreamNone:
+		lines = append(lines, "nobody listens to it")
+	}
+	lines = append(lines,
+		fmt.Sprintf("leads %d shards of %d here", n.ShardLeaders, n.Replicas),
+		fmt.Sprintf("segments %s (%d led, %d followed)", component.Count(n.Segments), n.Leaders, n.Followers),
+		fmt.Sprintf("disk %s of %s   fsync p99 %s", share(n.DiskUsed, n.DiskTotal), component.Bytes(uint64(max(n.DiskTotal, 0))), latency(n.Raw.Fsync.P99Us)))
+	if !all {
+		return lines
+	}
+	return append(lines,
+		fmt.Sprintf("in %s   out %s", component.Rate(n.InBytes), component.Rate(n.OutBytes)),
+		fmt.Sprintf("up %s   version %s", component.Age(time.Duration(n.UptimeMs)*time.Millisecond), orNone(n.Software)),
+		fmt.Sprintf("clock %+d ms   connections %d", n.SkewMs, n.Connections),
+		fmt.Sprintf("damaged %d   quarantined %d   short copies %d", n.Damaged, n.Quarantined, n.Short))
+}
+
+// drawMatrix is what each node believes of the others.
+func drawMatrix(d *drawing, r component.Rect) {
+	inside := d.plainBox(r, "What each node believes", "rows = observer", styles.Dim)
+	b := &d.v.Believes
+	if len(b.Observers) == 0 {
+		d.empty(inside, "no node has told what it believes yet", "each does as soon as its stream is open")
+		return
+	}
+	m := component.Matrix{Notes: "ring hash  version  agrees"}
+	for _, id := range b.Members {
+		m.Columns = append(m.Columns, string(id))
+	}
+	for _, o := range b.Observers {
+		row := component.MatrixRow{Name: string(o.Node), Style: styles.Accent, Cells: make([]component.MatrixCell, len(b.Members))}
+		for i, id := range b.Members {
+			if belief, ok := o.Of(id); ok && !o.Stale {
+				sign, _, style := stateSign(d.c, belief.State)
+				row.Cells[i] = component.MatrixCell{Sign: sign, Style: style}
+			}
+		}
+		row.Note, row.NoteStyle = d.agreement(o)
+		m.Rows = append(m.Rows, row)
+	}
+	rows := max(inside.H-1, 1)
+	if at := d.observer(); at >= rows {
+		m.Top = min(at-rows+1, max(len(m.Rows)-rows, 0))
+	}
+	m.Draw(d.c, inside)
+}
+
+// observer is the row of the selected node.
+func (d *drawing) observer() int {
+	for i, o := range d.v.Believes.Observers {
+		if string(o.Node) == d.st.Panels[0].Selected {
+			return i
+		}
+	}
+	return 0
+}
+
+func (d *drawing) agreement(o *store.Observer) (string, styles.Style) {
+	c := &d.v.Cluster
+	if o.Stale {
+		text := "(no stream)"
+		if n := d.v.Nodes.Get(o.Node); n != nil && !n.Heard.IsZero() {
+			text = "(no stream for " + age(n.Heard, d.st.Frame.Now) + ")"
+		}
+		return text, styles.Warn
+	}
+	verdict, style := "yes", styles.Plain
+	switch {
+	case o.RingHash != c.RingHash:
+		verdict, style = "another ring", styles.Bad
+	case o.RingVersion < c.RingVersion:
+		verdict, style = fmt.Sprintf("%d behind", c.RingVersion-o.RingVersion), styles.Warn
+	}
+	return fmt.Sprintf("%-9s  %7d  %s", hash(o.RingHash), o.RingVersion, verdict), style
+}
+
+// Rows are the nodes.
+func (ring) Rows(v *store.View, st *State) Rows { return nodeTable.ordered(v, st, 0) }
+
+// Columns are none.
+func (ring) Columns(*State) []string { return nil }
+
+// Panels is 1.
+func (ring) Panels(int, int) int { return 1 }
+
+// Head counts the nodes.
+func (ring) Head(v *store.View, _ *State) string { return plural(v.Nodes.Len(), "node") }
+
+// Alarm says who disagrees, else what the cluster has.
+func (ring) Alarm(v *store.View, st *State) Line {
+	behind := 0
+	for _, o := range v.Believes.Observers {
+		if !o.Stale && o.RingVersion < v.Cluster.RingVersion {
+			behind++
+		}
+	}
+	if behind > 0 && v.Cluster.Agree == v.Cluster.AgreeOf {
+		return Line{"view: " + plural(behind, "node") + " behind in the version of the ring, which is normal for a moment", styles.Info}
+	}
+	return alarmOf(v, st)
+}
+
+// About is the chosen node.
+func (ring) About(v *store.View, st *State) Subject {
+	d := &drawing{v: v, st: st}
+	if n := d.chosenNode(0); n != nil {
+		return aboutNode(v, n.ID)
+	}
+	return Subject{}
+}
