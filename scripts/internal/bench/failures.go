@@ -23,10 +23,10 @@ const betweenElections = 11 * time.Second
 
 var failures = []failure{
 	{"follower killed", procs.Trial{Blow: procs.KillFollower}, 100 * time.Millisecond},
-	{"follower killed that led the topic's shard", procs.Trial{Blow: procs.KillFollower, Coordinator: true}, 250 * time.Millisecond},
 	{"follower paused", procs.Trial{Blow: procs.PauseFollower}, lateAfter + 150*time.Millisecond},
 	{"leader killed", procs.Trial{Blow: procs.KillLeader}, 700 * time.Millisecond},
 	{"leader paused", procs.Trial{Blow: procs.PauseLeader}, 3500 * time.Millisecond},
+	{"follower killed that led the topic's shard", procs.Trial{Blow: procs.KillFollower, Coordinator: true}, 250 * time.Millisecond},
 }
 
 // measureFailures hits one replica of a topic while a producer writes to it, again and again, and looks at how long the
