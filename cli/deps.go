@@ -25,6 +25,8 @@ type Deps struct {
 	Connect func(Target) (Client, error)
 	// DumpSegment reads segment files, for segment dump; nil leaves the command without it.
 	DumpSegment SegmentDumper
+	// Top runs the dashboard, for top; nil leaves the command without it.
+	Top TopRunner
 	// Extra adds commands that this package must not know, such as the terminal dashboard.
 	Extra []func(*Session) *cobra.Command
 }

@@ -25,6 +25,7 @@ const (
 	ExitUnhealthy      = 10
 	ExitWarn           = 11
 	ExitNotMet         = 12
+	ExitHungUp         = 129
 	ExitInterrupted    = 130
 	ExitTerminated     = 143
 )
@@ -187,8 +188,11 @@ func describe(err error) report {
 		if errors.As(err, &half) {
 			r.Message, r.Outcome = half.Error(), sdk.OutcomeUnknown.String()
 		}
-		if sig.sig == syscall.SIGTERM {
+		switch sig.sig {
+		case syscall.SIGTERM:
 			r.Code, r.Exit = nameTerminated, ExitTerminated
+		case syscall.SIGHUP:
+			r.Code, r.Exit = nameTerminated, ExitHungUp
 		}
 	case errors.As(err, &f):
 		r.Code, r.Exit, r.Message, r.Hint = f.name, f.exit, f.msg, f.hint

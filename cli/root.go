@@ -81,6 +81,7 @@ func commands(a *app) []*cobra.Command {
 		newShardCommand(a),
 		newClusterCommand(a),
 		newEventsCommand(a, "events"),
+		newTopCommand(a, "top [view]"),
 		newWaitCommand(a),
 		newBenchCommand(a),
 		newVersionCommand(a),
