@@ -9,6 +9,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/header"
+	"github.com/eastguard/eastguard/internal/meta"
 )
 
 // crowd is a plane with many ranges and little credit.
@@ -116,5 +117,23 @@ func TestSegmentsThatWaitForTheirSealStarveNobody(t *testing.T) {
 		for range 3 {
 			require.NoError(t, (<-send(7)).err)
 		}
+	})
+}
+
+// What was in flight in a segment that has ended elsewhere is in flight no more, and its disk's answer changes nothing.
+func TestASegmentThatHasGoneElsewhereGivesItsCreditBack(t *testing.T) {
+	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
+		r.log.hold()
+		ack := r.append(plain(1), 0)
+		synctest.Wait()
+		require.NotZero(t, r.plane.credit.used.Load())
+		next := assignment(2, 2, 0, 1, roomy)
+		next.Replicas = []base.Replica{{Node: "n2"}}
+		require.Equal(t, meta.StatusHeld, r.assign(next).Status)
+		require.ErrorIs(t, (<-ack).err, base.CodeSegmentMoved)
+		require.Zero(t, r.plane.credit.used.Load())
+		r.log.release(-1)
+		synctest.Wait()
+		require.Zero(t, r.plane.credit.used.Load())
 	})
 }

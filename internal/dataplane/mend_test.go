@@ -157,6 +157,33 @@ func TestNothingIsBelievedOfATailButItself(t *testing.T) {
 	}
 }
 
+func TestATailIsOfItsSegment(t *testing.T) {
+	asg := shortOf(1, 3)
+	tail := func(first int64, epoch int32, records int) *store.Tail {
+		b := makeBatch(records, header.NoProducer, -1, 10)
+		header.Patch(b, first, epoch)
+		return &store.Tail{Batches: []store.Batch{{Bytes: b}}}
+	}
+	require.NoError(t, checkTail(tail(1, 1, 2), &asg, 1))
+	require.ErrorIs(t, checkTail(tail(1, 1, 3), &asg, 1), base.CodeCorruptBatch, "behind the end")
+	require.ErrorIs(t, checkTail(tail(1, 2, 2), &asg, 1), base.CodeCorruptBatch, "of another epoch")
+	require.ErrorIs(t, checkTail(tail(0, 1, 2), &asg, 1), base.CodeCorruptBatch, "not what was asked for")
+	require.ErrorIs(t, checkTail(&store.Tail{}, &asg, 1), base.CodeBehind)
+}
+
+// Of a segment that ended without a record nothing is held, whoever is told of its end.
+func TestAnEmptySegmentNeedsNoCopy(t *testing.T) {
+	mendBubble(t, func(t *testing.T, r *followRig, d *donor) {
+		a := shortOf(1, 0)
+		require.Equal(t, meta.StatusHeld, r.assign(a).Status)
+		a.Replicas = []base.Replica{leaderNode}
+		a.Version++
+		require.Equal(t, meta.StatusHeld, r.assign(a).Status, "also where it never had a replica")
+		require.Empty(t, r.log.segments)
+		require.Empty(t, d.said())
+	})
+}
+
 func TestFewCopiesAreMendedAtOnce(t *testing.T) {
 	mendBubble(t, func(t *testing.T, r *followRig, d *donor) {
 		d.slow = 100 * time.Millisecond

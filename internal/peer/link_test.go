@@ -234,3 +234,19 @@ func TestTheSumOfABatch(t *testing.T) {
 		require.Error(t, err, "byte %d", i)
 	}
 }
+
+// A queue that is full takes a few more of what is urgent, and no more than that.
+func TestAFullQueueHasRoomForWhatIsUrgent(t *testing.T) {
+	near, _ := net.Pipe()
+	const limit = 64 << 10
+	o := newOutbox(near, limit, new(atomic.Int64))
+	for err := error(nil); err == nil; {
+		err = o.push(frame{kind: kindBatch, body: make([]byte, 1000)}, false)
+	}
+	taken := 0
+	for o.push(frame{kind: kindBatch + 1, urgent: true, body: make([]byte, 100)}, false) == nil {
+		taken++
+	}
+	require.InDelta(t, limit/8/(headerSize+100), taken, 10)
+	require.ErrorIs(t, o.push(frame{kind: kindBatch + 1, urgent: true, body: make([]byte, 100)}, false), errQueueFull)
+}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/header"
 	"github.com/eastguard/eastguard/internal/vfs"
 )
 
@@ -68,6 +69,24 @@ func TestDumpFindsDamage(t *testing.T) {
 		require.Equal(t, []int64{at / BlockBytes}, info.BadBlocks)
 		require.GreaterOrEqual(t, info.Batches, int64(len(entries)-60), "the walk goes on behind it")
 	}
+}
+
+// What no checksum of a batch covers is held against the batches before it, also where there is no index to tell.
+func TestDumpFindsABatchOfAnotherSegment(t *testing.T) {
+	disk, entries, path := dumped(t)
+	require.NoError(t, disk.Remove(path+IndexSuffix))
+	b, err := vfs.ReadFile(disk, path+LogSuffix)
+	require.NoError(t, err)
+	at := len(entries[0].Bytes)
+	header.Patch(b[at:], entries[1].Base, int32(testSpec.Epoch)+1)
+	require.NoError(t, vfs.WriteFileAtomic(disk, path+LogSuffix, b, 0o600))
+	info, err := Dump(disk, path, func(d Dumped) error {
+		require.Equal(t, d.Pos == int64(at), d.Problem != "")
+		return nil
+	})
+	require.NoError(t, err)
+	require.Len(t, info.Problems, 1)
+	require.Contains(t, info.Problems[0], "epoch")
 }
 
 func TestDumpSurvivesAnything(t *testing.T) {

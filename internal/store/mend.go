@@ -81,7 +81,7 @@ func (s *Store) beginMend(g *segmentLog) error {
 	}
 	if err := s.flushSegment(g); err != nil {
 		if isNoSpace(err) {
-			return base.Wrap(base.CodeDiskFull, opMend, err)
+			return base.Errorf(base.CodeDiskFull, opMend, "%w", err)
 		}
 		return base.Wrap(base.CodeInternal, opMend, s.fail(err))
 	}

@@ -183,43 +183,78 @@ func TestMendTakesOnlyWhatFits(t *testing.T) {
 
 	_, err := donor.Tail(1, 10, endOf(all)+1, 1<<20)
 	require.ErrorIs(t, err, base.CodeBehind)
+	_, err = donor.Tail(1, 10, end, 1<<20)
+	require.ErrorIs(t, err, base.CodeBehind, "it ends elsewhere here")
 	_, err = donor.Tail(1, endOf(all), endOf(all), 1<<20)
 	require.ErrorIs(t, err, base.CodeInvalidArgument)
 	_, err = donor.Tail(9, 10, 11, 1<<20)
 	require.ErrorIs(t, err, base.CodeNotReplica)
 }
 
+// What the log refused of a mend is taken back, so that it can be given again.
+func TestAMendThatTheDiskRefusesIsTakenUpAgain(t *testing.T) {
+	_, all := whole(t, 100)
+	mem := vfs.NewMem()
+	n := start(t, mem, tiny())
+	n.openSegment(specOf(1, 3, 10))
+	n.seal(1, endOf(all))
+	has := n.untilFull(mem, func(i int) error { return n.Mend(1, clones(all[i:i+1])) })
+	require.Less(t, has, len(all))
+	info, _ := n.Info(1)
+	require.Equal(t, endOf(all[:has]), info.DurableEnd)
+	require.NoError(t, n.Mend(1, clones(all[has:])))
+	sameBytes(t, bytesOf(all), n.mustRead(refOf(1), 10, 2000))
+	n.restart()
+	sameBytes(t, bytesOf(all), n.mustRead(refOf(1), 10, 2000))
+}
+
 // What a copy held above its committed end is void; the bytes of what really was there take its place, in memory and in
 // the file, whatever had been written of it.
 func TestAMendedTailTakesThePlaceOfAVoidOne(t *testing.T) {
-	donor, all := whole(t, 12)
-	end := endOf(all)
+	donor, all := whole(t, 100)
 	for _, flushed := range []bool{false, true} {
-		n := start(t, vfs.NewMem(), small())
+		mem := vfs.NewMem()
+		n := start(t, mem, tiny())
 		n.openSegment(specOf(1, 3, 10))
-		for _, b := range clones(all[:4]) {
-			require.NoError(t, n.appendWait(1, b))
-		}
-		// The log takes nothing any more, as on a full disk, but for what comes behind.
-		g := n.segmentOf(1)
-		g.rng.mu.Lock()
-		g.broken = true
-		g.rng.mu.Unlock()
-		void := makeBatch(99, 3, g.durable.Load(), 5, 700, header.NoProducer, 0)
-		require.Error(t, n.appendWait(1, void))
+		has := n.untilFull(mem, func(i int) error { return n.appendWait(1, clones(all[i : i+1])[0]) })
+		require.Less(t, has, len(all))
+		info, _ := n.Info(1)
+		require.Equal(t, endOf(all[:has]), info.DurableEnd)
+		require.Greater(t, info.Records, info.DurableEnd-info.Base, "what was refused lies behind")
 		if flushed {
 			require.NoError(t, n.checkpoint())
 		}
-		n.seal(1, end)
-		info, _ := n.Info(1)
-		require.Equal(t, endOf(all[:4]), info.DurableEnd)
-		require.Equal(t, info.DurableEnd-info.Base, info.Records)
-		tail, err := donor.Tail(1, info.DurableEnd, end, 1<<20)
+		n.seal(1, endOf(all))
+		info, _ = n.Info(1)
+		require.Equal(t, endOf(all[:has]), info.DurableEnd)
+		require.EqualValues(t, len(bytesOf(all[:has])), info.Bytes)
+		tail, err := donor.Tail(1, info.DurableEnd, endOf(all), 1<<20)
 		require.NoError(t, err)
 		require.NoError(t, n.Mend(1, clones(tail.Batches)))
+		want, err := donor.RangeState(1)
+		require.NoError(t, err)
+		got, err := n.RangeState(1)
+		require.NoError(t, err)
+		require.Equal(t, want.Checksum(), got.Checksum())
 		sameBytes(t, bytesOf(all), n.mustRead(refOf(1), 10, 2000))
 		n.restart()
 		sameBytes(t, bytesOf(all), n.mustRead(refOf(1), 10, 2000))
+	}
+}
+
+// untilFull writes, from the first on, until a full disk has refused one write, and then makes room again. It returns how
+// many were taken.
+func (n *node) untilFull(mem *vfs.Mem, write func(i int) error) int {
+	n.t.Helper()
+	n.space.headroom = -1 << 40 // the look at the disk must not refuse it first
+	mem.SetCapacity(0)
+	for i := 0; ; i++ {
+		if err := write(i); err != nil {
+			require.ErrorIs(n.t, err, base.CodeDiskFull)
+			mem.SetCapacity(1 << 30)
+			n.space.probe(0)
+			return i
+		}
 	}
 }
 
@@ -297,18 +332,8 @@ func TestACopyInMemoryThatTheDiskRefusedIsNoExtent(t *testing.T) {
 		return a
 	}
 	require.Equal(t, FenceAnswer{Kind: FenceExtent, Listed: true, End: 1, Unbroken: true}, fence())
-	n.space.headroom = -1 << 40 // the look at the disk must not refuse it first
-	mem.SetCapacity(0)
-	end := int64(1)
-	for {
-		err := n.appendWait(1, makeBatch(1, 3, end, 1, 3000, header.NoProducer, 0))
-		if err != nil {
-			require.ErrorIs(t, err, base.CodeDiskFull)
-			break
-		}
-		end++
-	}
-	mem.SetCapacity(1 << 30)
+	taken := n.untilFull(mem, func(i int) error { return n.appendWait(1, makeBatch(1, 3, int64(1+i), 1, 3000, header.NoProducer, 0)) })
+	end := int64(1 + taken)
 	require.Equal(t, FenceAnswer{Kind: FenceDamaged, Listed: true, End: end, DamagedAbove: end, Unbroken: true}, fence())
 }
 
@@ -316,7 +341,10 @@ func TestASealFencesItsEpochForEver(t *testing.T) {
 	n := start(t, vfs.NewMem(), small())
 	require.NoError(t, n.Start(t.Context()))
 	n.openSegment(specOf(1, 3, 10))
-	n.seal(1, 10)
+	sealed := make(chan error, 1)
+	require.NoError(t, n.Seal(1, 10, base.CauseReplicaFailure, func(err error) { sealed <- err }))
+	require.ErrorIs(t, n.OpenSegment(specOf(2, 3, 10), nil), base.CodeFenced, "from the call on")
+	require.NoError(t, <-sealed)
 	again := func() {
 		t.Helper()
 		require.ErrorIs(t, n.OpenSegment(specOf(1, 3, 10), nil), base.CodeFenced)
