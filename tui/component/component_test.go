@@ -247,6 +247,18 @@ func TestSelectionAndMarksShowWithoutColours(t *testing.T) {
 	require.Equal(t, "\x1b[0;1;4m2                   \x1b[m", lines[3])
 }
 
+func TestSelectionOfOtherPanels(t *testing.T) {
+	tb := &Table{Len: 2, ID: strconv.Itoa, Columns: []Column{{Title: "ID", Width: 3}}, Row: func(i int, r *Row) { r.Text(0, strconv.Itoa(i), styles.Plain) }}
+	lines := func(s TableState) []string {
+		c := NewCanvas(4, 3, styles.NewTheme(styles.NoColor, false))
+		tb.Draw(c, c.Bounds(), s)
+		return c.Lines()[1:]
+	}
+	require.Equal(t, []string{"0   ", "1   "}, lines(TableState{}), "nothing was chosen")
+	require.Equal(t, []string{"0   ", "\x1b[0;4m1   \x1b[m"}, lines(TableState{Selected: "1"}))
+	require.Equal(t, []string{"\x1b[0;7m0   \x1b[m", "1   "}, lines(TableState{Focused: true}))
+}
+
 func TestKeyspaceBar(t *testing.T) {
 	c := NewCanvas(32, 3, themes[3])
 	k := Keyspace{Slices: []Slice{

@@ -57,8 +57,13 @@ func Rate(perSecond float64) string {
 // Records prints records per second: 512k rec/s, 1.6M rec/s.
 func Records(perSecond float64) string {
 	n, unit := scaled(perSecond, "k")
-	if n == None {
+	switch whole, _, cut := strings.Cut(n, "."); {
+	case n == None:
 		return None
+	case cut && len(whole) > 1: // 14M: nobody counts the last records
+		n = whole
+	case cut:
+		n = n[:3]
 	}
 	return n + unit + " rec/s"
 }
@@ -140,7 +145,7 @@ func Duration(d time.Duration) string {
 	case ms < 999.5:
 		return strconv.FormatFloat(ms, 'f', 0, 64) + "ms"
 	case d < 60*time.Second:
-		return strconv.FormatFloat(math.Trunc(d.Seconds()*10)/10, 'f', 1, 64) + "s"
+		return strconv.FormatFloat(max(math.Trunc(d.Seconds()*10), 10)/10, 'f', 1, 64) + "s"
 	}
 	return Age(d)
 }

@@ -35,7 +35,7 @@ type Column struct {
 
 // TableState is how a table is looked at. It is a value; the methods of Table return the next one.
 type TableState struct {
-	Selected string // id of the selected row: it stays with the row wherever that moves
+	Selected string // id of the selected row: it stays with the row wherever that moves; empty for none so far
 	At       int    // where the row was last, and what is selected when the row is gone
 	Top      int    // first visible row
 	Focused  bool
@@ -119,7 +119,11 @@ func (t *Table) Draw(c *Canvas, r Rect, s TableState) TableView {
 		c.Text(body.X, body.Y, min(body.W, body.W*body.H), t.Empty, styles.Dim)
 		return TableView{Rows: body}
 	}
+	chosen := s.Selected != "" // by somebody, not the first row for want of another
 	s = t.Resolve(s, r.H)
+	if !s.Focused && !chosen {
+		s.Selected = ""
+	}
 	view := TableView{Rows: body, Top: s.Top, Visible: min(t.Page(r.H), t.Len-s.Top)}
 	row := Row{c: c, cols: cols}
 	layout := cols.hash(r.W)
@@ -185,9 +189,9 @@ func (t *Table) drawRow(row *Row, s TableState, i int, layout uint64) {
 		c.Restyle(r, func(s styles.Style) styles.Style { return s.Bold().Underline() })
 	}
 	switch {
-	case id == s.Selected && s.Focused:
+	case s.Focused && i == s.At:
 		c.Select(r)
-	case id == s.Selected:
+	case id == s.Selected && s.Selected != "":
 		c.Restyle(r, styles.Style.Underline)
 	}
 }
