@@ -33,7 +33,7 @@ type following struct {
 func (a *actor) newFollowing() *following {
 	asg := &a.current
 	f := &following{
-		seg: asg.Segment, epoch: asg.Epoch, memory: asg.Config.Durability == base.DurabilityReplicated,
+		seg: asg.Segment, epoch: asg.Epoch, memory: isMemory(asg),
 		replica: replica.NewFollower(asg.Base),
 	}
 	switch {
@@ -71,8 +71,6 @@ func (f *following) busy() bool { return len(f.waiting) > 0 || f.full }
 // onOpenFrom hears from the leader of a segment that it leads it.
 func (a *actor) onOpenFrom(m *openArrival, now time.Time) {
 	switch f := a.following; {
-	case a.phase == gone: // removed while the message was on its way; its leader repeats it
-		m.done()
 	case f != nil && m.segment == f.seg && m.epoch == f.epoch:
 		a.openFrom(f, m)
 		m.done()
@@ -146,8 +144,6 @@ func (a *actor) opened(f *following, err error, now time.Time) {
 // onAppendFrom takes one batch, or a commit alone, from the leader of a segment.
 func (a *actor) onAppendFrom(m *appendArrival, now time.Time) {
 	switch f := a.following; {
-	case a.phase == gone:
-		m.done()
 	case f != nil && m.segment == f.seg && m.epoch == f.epoch:
 		a.followed(f, m, now)
 	case a.current.Segment == 0 || m.epoch > a.current.Epoch:

@@ -59,7 +59,7 @@ func (a *actor) newLead(state *rangestate.State, encoded []byte, now time.Time) 
 		state: state, times: successorOf(a.rest.times, now),
 		replica: replica.NewLeader[*batch](a.replicaConfig()),
 		beginning: beginning{
-			memory: a.current.Config.Durability == base.DurabilityReplicated, checksum: state.Checksum(), state: encoded,
+			memory: isMemory(&a.current), checksum: state.Checksum(), state: encoded,
 		},
 	}
 	for i, r := range a.current.Replicas[1:] {

@@ -62,6 +62,15 @@ func (p *Plane) awaits(a *actor) bool {
 	return since != 0 && (a.source.Load() != nil || p.age(time.Now())-since < opensWithin.Milliseconds())
 }
 
+// Newest is the base of the newest segment of a range that this node was told of; 0 when it was told of none.
+func (p *Plane) Newest(ref base.RangeRef) int64 {
+	a := p.find(ref)
+	if a == nil {
+		return 0
+	}
+	return a.base.Load()
+}
+
 // Earliest is the range's earliest offset as committed, as far as this node has been told; false when it was told nothing.
 func (p *Plane) Earliest(ref base.RangeRef) (int64, bool) {
 	a := p.find(ref)
@@ -85,7 +94,7 @@ func (p *Plane) Hears(ref base.RangeRef) bool {
 		return true
 	}
 	source := a.source.Load()
-	if source == nil || p.o.Links == nil {
+	if source == nil {
 		return false
 	}
 	a.askLeader(time.Now())
