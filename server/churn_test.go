@@ -78,7 +78,7 @@ func churn(t *testing.T, n *node, name string, batch []byte, acks int) {
 	select {
 	case err := <-ended:
 		require.ErrorIs(t, err, base.CodeTopicNotFound)
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Error("the producer was not told")
 	}
 	close(stop)

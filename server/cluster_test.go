@@ -79,7 +79,7 @@ func (m *machine) tryStart(ctx context.Context) error {
 
 func (m *machine) start() {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
 	defer cancel()
 	require.NoError(m.t, m.tryStart(ctx), m.cfg.NodeID)
 }
@@ -115,7 +115,7 @@ func seeds(machines []*machine, edit func(i int, c *config.Config)) {
 
 func soon(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	require.Eventually(t, ok, 20*time.Second, 20*time.Millisecond, what)
+	require.Eventually(t, ok, patience, 20*time.Millisecond, what)
 }
 
 // formed waits until every machine sees all of them alive and admitted, with one ring.

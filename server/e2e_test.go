@@ -397,7 +397,7 @@ func TestGarbageOnThePort(t *testing.T) {
 		_, err = c.Write(junk)
 		require.NoError(t, err)
 		require.NoError(t, c.(*net.TCPConn).CloseWrite())
-		require.NoError(t, c.SetDeadline(time.Now().Add(10*time.Second)))
+		require.NoError(t, c.SetDeadline(time.Now().Add(patience)))
 		_, err = io.Copy(io.Discard, c)
 		require.False(t, errors.Is(err, context.DeadlineExceeded), "the broker must end it")
 		require.NoError(t, c.Close())
@@ -411,7 +411,7 @@ func TestGarbageOnThePort(t *testing.T) {
 
 func eventually(t *testing.T, ok func() bool) {
 	t.Helper()
-	require.Eventually(t, ok, 15*time.Second, 2*time.Millisecond)
+	require.Eventually(t, ok, patience, 2*time.Millisecond)
 }
 
 // A deleted topic is there to be asked about by its id until its files have gone, whatever its name means by then.

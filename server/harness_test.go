@@ -119,9 +119,13 @@ func (n *node) crash(mem *vfs.Mem) {
 	n.boot()
 }
 
+// patience is how long a test waits for what must come. It says nothing of the product's speed: a machine that does many
+// things at once, or one under the race detector, may take that long.
+const patience = time.Minute
+
 // call sends a request and decodes its answer.
 func call[A any](n *node, kind wire.Kind, req any, payload ...[]byte) (A, []byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var a A
 	resp, err := n.conn.Call(ctx, kind, wire.Encode(req), payload)
@@ -131,11 +135,18 @@ func call[A any](n *node, kind wire.Kind, req any, payload ...[]byte) (A, []byte
 	return a, resp.Payload, wire.Decode(resp.Message, &a)
 }
 
+// must gets an answer. As a client does, it asks again where the cluster says that the same request may succeed later: a
+// shard may look for a leader at any time.
 func must[A any](n *node, kind wire.Kind, req any, payload ...[]byte) A {
 	n.t.Helper()
-	a, _, err := call[A](n, kind, req, payload...)
-	require.NoError(n.t, err)
-	return a
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		a, _, err := call[A](n, kind, req, payload...)
+		if err != nil && base.CodeOf(err).Info().Retryable && time.Since(began) < patience {
+			continue
+		}
+		require.NoError(n.t, err)
+		return a
+	}
 }
 
 var requestSeq atomic.Uint32
@@ -224,10 +235,11 @@ func (f *fetched) decode(t *testing.T, b []byte, from int64) {
 // readAll reads a range from an offset until count records are there.
 func (n *node) readAll(ref base.RangeRef, from int64, count int) (values []string) {
 	n.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(patience)
+	var f fetched
 	for at := from; len(values) < count; {
-		require.True(n.t, time.Now().Before(deadline), "only %d of %d records came", len(values), count)
-		f := n.fetch(ref, at, time.Second)
+		require.True(n.t, time.Now().Before(deadline), "only %d of %d records came, and last %+v", len(values), count, f.FetchRangeResult)
+		f = n.fetch(ref, at, time.Second)
 		if f.Code == base.CodeBehind { // being recovered
 			continue
 		}

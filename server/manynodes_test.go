@@ -79,13 +79,13 @@ func (c *fleet) within(d time.Duration) context.Context {
 
 func (c *fleet) create(name string, ranges int, config sdk.TopicConfig) {
 	c.t.Helper()
-	_, err := c.client.Admin().CreateTopic(c.within(30*time.Second), sdk.CreateTopic{Name: name, Config: config, Ranges: ranges})
+	_, err := c.client.Admin().CreateTopic(c.within(patience), sdk.CreateTopic{Name: name, Config: config, Ranges: ranges})
 	require.NoError(c.t, err)
 }
 
 func (c *fleet) describe(name string) sdk.TopicDetail {
 	c.t.Helper()
-	d, err := c.client.Admin().DescribeTopic(c.within(20*time.Second), name)
+	d, err := c.client.Admin().DescribeTopic(c.within(patience), name)
 	require.NoError(c.t, err)
 	return d
 }
@@ -106,9 +106,10 @@ type load struct {
 const loadKeys = 8
 
 func (c *fleet) load(topic string, body int) *load {
-	p, err := c.client.NewProducer(topic, sdk.WithDeliveryTimeout(60*time.Second))
+	p, err := c.client.NewProducer(topic, sdk.WithDeliveryTimeout(patience))
 	require.NoError(c.t, err)
 	l := &load{t: c.t, producer: p, stop: make(chan struct{}), acked: make(map[sdk.Position]string), unknown: make(map[string]bool)}
+	c.t.Cleanup(l.done.Wait) // also when the test has failed: the context of each Send has ended then
 	for key := range loadKeys {
 		l.done.Go(func() { l.send(fmt.Sprintf("k%d", key), body) })
 	}
@@ -120,10 +121,12 @@ func (l *load) send(key string, body int) {
 		select {
 		case <-l.stop:
 			return
+		case <-l.t.Context().Done():
+			return
 		default:
 		}
 		value := fmt.Sprintf("%s %d %s", key, i, strings.Repeat("x", body))
-		ack, err := l.producer.Send(context.Background(), sdk.Record{Key: []byte(key), Value: []byte(value)})
+		ack, err := l.producer.Send(l.t.Context(), sdk.Record{Key: []byte(key), Value: []byte(value)})
 		l.mu.Lock()
 		l.sent++
 		switch {
@@ -147,11 +150,13 @@ func (l *load) count() int {
 	return len(l.acked)
 }
 
-// reach waits until so many more records have been acked.
+// reach waits until so many more records have been acked. As long as any are, it waits on.
 func (l *load) reach(more int) {
 	l.t.Helper()
 	from := l.count()
-	require.Eventually(l.t, func() bool { return l.count() >= from+more }, 60*time.Second, 5*time.Millisecond, "%d of %d more were acked", l.count()-from, more)
+	for at := from; at < from+more; at = l.count() {
+		require.Eventually(l.t, func() bool { return l.count() > at }, patience, 5*time.Millisecond, "%d of %d more were acked, and then none", at-from, more)
+	}
 }
 
 func (l *load) finish() {
@@ -169,7 +174,7 @@ func (l *load) check(c *fleet, topic string) {
 	require.NoError(l.t, err)
 	defer func() { require.NoError(l.t, consumer.Close()) }()
 	seen, last := make(map[string]bool), make(map[string]int)
-	ctx := c.within(20 * time.Second)
+	ctx := c.within(patience)
 	for {
 		messages, err := consumer.Poll(ctx)
 		for _, m := range messages {
@@ -218,7 +223,7 @@ func (c *fleet) times(topic string) map[sdk.RangeID][]time.Time {
 	require.NoError(c.t, err)
 	defer func() { require.NoError(c.t, consumer.Close()) }()
 	times := make(map[sdk.RangeID][]time.Time)
-	for m, err := range consumer.Records(c.within(30 * time.Second)) {
+	for m, err := range consumer.Records(c.within(patience)) {
 		require.NoError(c.t, err)
 		require.EqualValues(c.t, len(times[m.Range]), m.Offset)
 		times[m.Range] = append(times[m.Range], m.Timestamp)
@@ -259,7 +264,7 @@ func TestSegmentsOnSeveralNodes(t *testing.T) {
 	require.Len(t, holding, 3, "with so many rolls every node has some: %v", holding)
 	require.EqualValues(t, len(l.acked), d.Summary.Records, "the active segments' leaders were asked: %v", leading)
 	require.False(t, d.Summary.Partial)
-	list, err := c.client.Admin().ListTopics(c.within(10*time.Second), sdk.ListTopics{})
+	list, err := c.client.Admin().ListTopics(c.within(patience), sdk.ListTopics{})
 	require.NoError(t, err)
 	require.Len(t, list.Topics, 1)
 	require.EqualValues(t, len(l.acked), list.Topics[0].Records)
@@ -277,7 +282,7 @@ func TestOffsetsByTimeOverSeveralNodes(t *testing.T) {
 	times := c.times("orders")
 	for r, ts := range times {
 		for _, i := range []int{0, len(ts) / 3, len(ts) / 2, len(ts) - 1} {
-			positions, err := c.client.Admin().Offsets(c.within(20*time.Second), "orders", sdk.AtTime(ts[i]))
+			positions, err := c.client.Admin().Offsets(c.within(patience), "orders", sdk.AtTime(ts[i]))
 			require.NoError(t, err)
 			for _, p := range positions {
 				if p.Range != r {
@@ -322,14 +327,14 @@ func TestRetentionOverSeveralNodes(t *testing.T) {
 			return true
 		})
 	}
-	first, err := c.client.Admin().Offsets(c.within(20*time.Second), "orders", sdk.Earliest())
+	first, err := c.client.Admin().Offsets(c.within(patience), "orders", sdk.Earliest())
 	require.NoError(t, err)
 	require.Equal(t, d.Earliest, first[0].Offset)
 	consumer, err := c.client.NewConsumer(sdk.WithTopics("orders"), sdk.WithStart(sdk.AtOffset(1, 0)), sdk.WithReset(sdk.ResetEarliest), sdk.WithStop(sdk.StopAtEnd()))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, consumer.Close()) }()
 	next := d.Earliest
-	for m, err := range consumer.Records(c.within(30 * time.Second)) {
+	for m, err := range consumer.Records(c.within(patience)) {
 		require.NoError(t, err)
 		require.Equal(t, next, m.Offset, "from where the range begins, without a gap")
 		next++
@@ -374,13 +379,16 @@ func TestARangeWaitsForItsOnlyHolder(t *testing.T) {
 		defer mu.Unlock()
 		return there, gone
 	}
-	there, gone := send(2 * time.Second)
+	there, gone := 0, 0
+	for began := time.Now(); there == 0 && time.Since(began) < patience; {
+		there, gone = send(3 * time.Second) // the shards may have to find leaders first
+	}
 	require.Positive(t, there, "ranges on other nodes take records")
 	require.Positive(t, gone, "nobody else has the rest: %v", lost)
 
 	c.bring(2)
 	formed(t, c.machines)
-	there, gone = send(30 * time.Second)
+	there, gone = send(patience)
 	require.Equal(t, 64, there)
 	require.Zero(t, gone)
 }

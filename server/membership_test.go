@@ -19,7 +19,7 @@ import (
 // refusedStart starts a broker that must not come up, and returns why.
 func (m *machine) refusedStart() *base.Error {
 	m.t.Helper()
-	ctx, cancel := context.WithTimeout(m.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(m.t.Context(), patience)
 	defer cancel()
 	var e *base.Error
 	require.ErrorAs(m.t, m.tryStart(ctx), &e)

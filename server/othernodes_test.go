@@ -163,7 +163,7 @@ func TestANodeThatIsGone(t *testing.T) {
 	require.Equal(t, "leaving, normal", told.After)
 	select {
 	case <-machines[2].srv.Retired():
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("n3 was not told")
 	}
 

@@ -120,9 +120,10 @@ func (p parked) woken(why string) fetched {
 	p.t.Helper()
 	select {
 	case f := <-p.answers:
+		require.Less(p.t, time.Since(p.asked), maxFetchWait, "a waiting fetch was not woken by "+why)
 		return f
-	case <-time.After(15 * time.Second):
-		require.Fail(p.t, "a waiting fetch was not woken by "+why)
+	case <-time.After(patience):
+		require.Fail(p.t, "a waiting fetch has no answer after "+why)
 		return fetched{}
 	}
 }

@@ -173,7 +173,7 @@ func (c *trio) restartOne(name string, sealed base.SegmentID) {
 	// The shards may have to find other leaders first, and on a busy machine that takes its time.
 	later := func(what string, ok func() bool) {
 		t.Helper()
-		require.Eventually(t, ok, 60*time.Second, 50*time.Millisecond, what)
+		require.Eventually(t, ok, patience, 50*time.Millisecond, what)
 	}
 	copies := func() (int, []string) {
 		d, _, err := call[wire.DescribeSegmentResponse](leader, wire.KindDescribeSegment, wire.DescribeSegmentRequest{Segment: sealed})

@@ -383,7 +383,7 @@ func TestRecoveryOfAFullLog(t *testing.T) {
 	n2 := start(t, killed, Options{ReserveBytes: -1})
 	took := time.Since(began)
 	require.Equal(t, 8*count, n2.Recovery().Batches)
-	require.Less(t, took, 10*time.Second) // 2 s on an idle machine; see BenchmarkRecovery
+	require.Less(t, took, time.Minute) // 2 s on an idle machine; see BenchmarkRecovery
 	t.Logf("recovered %d MiB in %v", n2.Recovery().WAL.Bytes>>20, took)
 	for i := range base.RangeID(8) {
 		wait(t, func(done func(error)) error {

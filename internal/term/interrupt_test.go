@@ -34,7 +34,7 @@ func TestInterruptibleGivesUpAReadThatHasNothing(t *testing.T) {
 		if !errors.Is(err, stop) {
 			t.Errorf("err = %v", err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(20 * time.Second):
 		t.Fatal("the read did not end")
 	}
 	// What is typed later belongs to the next reader.

@@ -44,7 +44,7 @@ func TestMarksAlwaysFit(t *testing.T) {
 		end := l.End()
 		require.NoError(t, l.Append(payloadOf(size), ack))
 		if size <= 12_288-32-frameHeader-reserveBytes {
-			require.Eventually(t, func() bool { return l.End() > end }, 5*time.Second, 100*time.Microsecond)
+			require.Eventually(t, func() bool { return l.End() > end }, 20*time.Second, 100*time.Microsecond)
 		}
 		close(gate)
 		for range 2 {
@@ -183,7 +183,7 @@ func TestTornEndIsNotReplayedLater(t *testing.T) {
 		require.NoError(t, l.Append(payloadOf(1), nil))
 	}
 	<-syncing
-	require.Eventually(t, func() bool { return l.End() >= first+markBytes+4*32 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.End() >= first+markBytes+4*32 }, 20*time.Second, time.Millisecond)
 	torn := m.Snapshot()
 	close(gate)
 	require.NoError(t, l.Close())

@@ -422,7 +422,7 @@ func TestSlowDiskGathersMoreThanOneCommit(t *testing.T) {
 		acks.Add(1)
 		require.NoError(t, l.Append(entry(1, "x"), func(_ wal.LSN, err error) { acks.Done() }))
 	}
-	require.Eventually(t, func() bool { return l.End() >= 90*32 }, 5*time.Second, time.Millisecond, "full commits are written while the disk syncs")
+	require.Eventually(t, func() bool { return l.End() >= 90*32 }, 20*time.Second, time.Millisecond, "full commits are written while the disk syncs")
 	syncs := f.Count(vfs.OpSyncData)
 	close(gate)
 	acks.Wait()
