@@ -1,0 +1,182 @@
+package feed
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/sdk"
+	"github.com/eastguard/eastguard/tui/store"
+)
+
+const (
+	often  = 2 * time.Second        // what is on the screen
+	seldom = 10 * time.Second       // what is worth knowing anyway
+	calm   = 300 * time.Millisecond // after the screen has moved on, before it is asked for
+)
+
+// pollers ask for what the brokers do not push. Each asks for one thing, so that none waits for another's slow answer;
+// an answer that finds the store behind is dropped, and asked for again.
+func (s *session) pollers(ctx context.Context) {
+	admin := s.client.Admin()
+	s.every(ctx, func(v Viewport) time.Duration { return either(v.Nodes, often, seldom) }, func(ctx context.Context, _ Viewport) {
+		if list, err := admin.ListNodes(ctx); err == nil {
+			s.l.offer(store.Message{Nodes: &list})
+		}
+	})
+	s.every(ctx, func(v Viewport) time.Duration { return either(v.Health, often, seldom) }, func(ctx context.Context, _ Viewport) {
+		if health, err := admin.ClusterHealth(ctx); err == nil {
+			s.l.offer(store.Message{Health: &health})
+		}
+	})
+	s.every(ctx, func(Viewport) time.Duration { return seldom }, func(ctx context.Context, _ Viewport) {
+		if st, err := admin.ClusterStatus(ctx); err == nil {
+			s.l.offer(store.Message{Totals: totalsOf(&st)})
+		}
+	})
+	s.every(ctx, func(v Viewport) time.Duration { return either(v.Shards, often, 0) }, func(ctx context.Context, _ Viewport) {
+		if list, err := admin.ListShards(ctx); err == nil {
+			s.l.offer(store.Message{Shards: &list})
+		}
+	})
+	s.every(ctx, func(v Viewport) time.Duration { return either(v.TopicList, often, 0) }, func(ctx context.Context, _ Viewport) {
+		if list, err := admin.ListTopics(ctx, sdk.ListTopics{Limit: topicLimit}); err == nil {
+			complete := len(list.Topics) < topicLimit && len(list.Missing) == 0
+			s.l.offer(store.Message{Topics: &store.TopicPage{Topics: list.Topics, Complete: complete}})
+		}
+	})
+	s.every(ctx, func(v Viewport) time.Duration { return either(v.Segments != nil, often, 0) }, func(ctx context.Context, v Viewport) {
+		shown := *v.Segments
+		list, err := admin.ListSegments(ctx, sdk.ListSegments{Topic: shown.Topic, State: shown.State, Limit: segmentLimit})
+		if err == nil {
+			complete := shown.State == "" && len(list.Segments) < segmentLimit && len(list.Missing) == 0
+			s.l.offer(store.Message{Segments: &store.SegmentPage{Topic: shown.Topic, Segments: list.Segments, Complete: complete}})
+		}
+	})
+	s.details(ctx)
+	s.start(func() { s.logs(ctx) })
+}
+
+func either(yes bool, a, b time.Duration) time.Duration {
+	if yes {
+		return a
+	}
+	return b
+}
+
+func totalsOf(st *sdk.ClusterStatus) *store.Totals {
+	return &store.Totals{
+		Topics: st.Topics, Ranges: st.Ranges, Segments: st.Segments, Groups: st.Groups, Records: st.Records, Bytes: st.Bytes,
+		UnderReplicated: st.UnderReplicated, Leaderless: st.Leaderless, Missing: st.Missing,
+	}
+}
+
+// every asks at a pace that follows from what is shown; 0 means not at all. What the screen has moved on to is asked for
+// soon.
+func (s *session) every(ctx context.Context, pace func(Viewport) time.Duration, ask func(context.Context, Viewport)) {
+	s.start(func() {
+		for ctx.Err() == nil {
+			shown, moved := s.l.viewport()
+			wait := pace(shown)
+			if wait > 0 {
+				asking, cancel := context.WithTimeout(ctx, askTimeout)
+				ask(asking, shown)
+				cancel()
+			} else {
+				wait = time.Hour
+			}
+			if !s.wait(ctx, wait, moved) {
+				return
+			}
+		}
+	})
+}
+
+// wait waits for a time, or until the screen has moved on and come to rest.
+func (s *session) wait(ctx context.Context, d time.Duration, moved <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-moved:
+		return sleep(ctx, calm)
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// details asks for the topics on the screen, one after the other, and says which are on it no more.
+func (s *session) details(ctx context.Context) {
+	var before []string
+	admin := s.client.Admin()
+	s.every(ctx, func(v Viewport) time.Duration { return either(len(v.Topics) > 0 || len(before) > 0, often, 0) }, func(ctx context.Context, v Viewport) {
+		topics := v.Topics[:min(len(v.Topics), maxDetails)]
+		for _, name := range before {
+			if !slices.Contains(topics, name) {
+				s.l.offer(store.Message{Gone: &store.Gone{Topic: name, Exists: true}})
+			}
+		}
+		before = slices.Clone(topics)
+		for _, name := range topics {
+			d, err := admin.DescribeTopic(ctx, name)
+			switch {
+			case err == nil:
+				s.l.offer(store.Message{Topic: &d})
+			case base.CodeOf(err) == base.CodeTopicNotFound:
+				s.l.offer(store.Message{Gone: &store.Gone{Topic: name}})
+			}
+		}
+	})
+}
+
+// logs follows the logs while they are shown.
+func (s *session) logs(ctx context.Context) {
+	for ctx.Err() == nil {
+		shown, moved := s.l.viewport()
+		if shown.Logs == nil {
+			if !s.wait(ctx, time.Hour, moved) {
+				return
+			}
+			continue
+		}
+		reading, cancel := context.WithCancel(ctx)
+		s.start(func() {
+			defer cancel()
+			for now, moved := shown, moved; sameLogs(shown.Logs, now.Logs); now, moved = s.l.viewport() {
+				select {
+				case <-moved:
+				case <-reading.Done():
+					return
+				}
+			}
+		})
+		s.readLogs(reading, shown.Logs)
+		cancel()
+		if !sleep(ctx, calm) {
+			return
+		}
+	}
+}
+
+func (s *session) readLogs(ctx context.Context, shown *LogsShown) {
+	opts := sdk.LogOptions{Nodes: shown.Nodes, Level: shown.Level, Contains: shown.Contains, Last: logsFirst, Follow: true}
+	for ev, err := range s.client.Logs(ctx, opts) {
+		if err != nil {
+			sleep(ctx, often)
+			return
+		}
+		page := &store.LogPage{Lost: ev.Lost}
+		if ev.Line != nil {
+			page.Lines = []sdk.LogLine{*ev.Line}
+		}
+		if (ev.Line != nil || ev.Lost > 0) && !s.l.send(ctx, store.Message{Node: ev.Node, Boot: ev.Boot, Logs: page}) {
+			return
+		}
+	}
+}
+
+func sameLogs(a, b *LogsShown) bool {
+	return a != nil && b != nil && a.Level == b.Level && a.Contains == b.Contains && slices.Equal(a.Nodes, b.Nodes)
+}
