@@ -122,6 +122,14 @@ func (d *drawing) tell(e *store.Event, long bool) string {
 	case "SEGMENT_REPAIRED":
 		add(field(e.Detail, "segment"))
 		add(field(e.Detail, "target"), " caught up ", field(e.Detail, "took"))
+	case "STREAM_LOST":
+		b.WriteString(" is not heard any more")
+		add(e.Detail)
+	case "STREAM_BACK":
+		b.WriteString(" is heard again")
+	case "CLIENT_LOST":
+		add("no broker answers")
+		add(e.Detail)
 	default:
 		add(e.Before, arrow, e.After)
 		if e.Before == "" {

@@ -18,6 +18,15 @@ const none = component.None
 // tight is a rate without its blank: 61.2MB/s.
 func tight(perSecond float64) string { return strings.ReplaceAll(component.Rate(perSecond), " ", "") }
 
+// short is a count in at most four characters: 88, 1.2k, 12k, 54M.
+func short(n int64) string {
+	text := component.Short(float64(n))
+	if head, tail, ok := strings.Cut(text, "."); ok && len(head) > 1 {
+		return head + tail[len(tail)-1:]
+	}
+	return text
+}
+
 // ms are microseconds as milliseconds: 3.1, 22, 121.
 func ms(us int64) string {
 	v := float64(us) / 1000

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -81,11 +82,20 @@ func paintTrend(d *drawing, place component.Rect, g *store.Group) {
 		return
 	}
 	line, mark := place.CutRight(2)
-	d.spark(line, g.Trend, styles.Accent)
 	values := make([]float64, len(g.Trend))
+	least, most := math.Inf(1), 0.0
 	for i, v := range g.Trend {
 		values[i] = float64(v)
+		least, most = min(least, values[i]), max(most, values[i])
 	}
+	shape, full := g.Trend, 2*most // what stays is a line in the middle
+	if most-least > most/20 {
+		shape, full = make(store.Series, len(values)), most-least // what changes has all of the height
+		for i, v := range values {
+			shape[i] = float32(v - least)
+		}
+	}
+	d.sparkTo(line, shape, 1, full, styles.Accent)
 	trend := d.c.Trend(values)
 	style := styles.Dim
 	switch trend {

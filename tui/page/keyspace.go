@@ -150,6 +150,7 @@ func drawHottest(d *drawing, r component.Rect, panel int) {
 		}
 		at.Table.Visible = i - f.Scroll + 1
 	}
+	at.IDs = list.ids(at.Table.Top, at.Table.Visible)
 	d.st.Shown.Panels = append(d.st.Shown.Panels, at)
 }
 

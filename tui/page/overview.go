@@ -1,7 +1,9 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/eastguard/eastguard/sdk"
@@ -116,11 +118,16 @@ func (d *drawing) cluster(r component.Rect) {
 	h := &d.v.History
 	flow := func(y int, name string, bytes, records float64, series store.Series) {
 		pen := d.c.Pen(inside.Line(y)).Field(4, name, styles.Dim).Number(11, d.atLeast(component.Rate(bytes)), styles.Plain).
-			Number(10, component.Records(records), styles.Plain).Skip(1)
-		d.spark(pen.Rest(), series, styles.Accent)
+			Skip(1).Number(10, component.Records(records), styles.Plain).Skip(1)
+		d.spark(pen.Rest(), series, 6, styles.Accent)
 	}
-	flow(0, "in", c.InBytes, c.InRecords, h.InBytes)
-	flow(1, "out", c.OutBytes, c.OutRecords, h.OutBytes)
+	if d.heard() {
+		flow(0, "in", c.InBytes, c.InRecords, h.InBytes)
+		flow(1, "out", c.OutBytes, c.OutRecords, h.OutBytes)
+	} else {
+		d.c.Pen(inside.Line(0)).Field(4, "in", styles.Dim).Text("no node has told its counters yet", styles.Dim)
+		d.c.Pen(inside.Line(1)).Field(4, "out", styles.Dim).Text(none, styles.Dim)
+	}
 	line := func(y int, parts ...string) {
 		pen := d.c.Pen(inside.Line(y))
 		for i := 0; i+1 < len(parts); i += 2 {
@@ -132,11 +139,15 @@ func (d *drawing) cluster(r component.Rect) {
 	} else {
 		line(2, "ack p50", ms(c.Ack.P50Us), "p99", ms(c.Ack.P99Us), "p999", ms(c.Ack.P999Us)+" ms")
 	}
-	line(3, "fsync p99", micros(c.Fsync.P99Us, c.Fsync.Count), "batch", component.Short(c.BatchRecords)+" rec")
+	line(3, "fsync p99", micros(c.Fsync.P99Us, c.Fsync.Count), "batch", d.batch())
 	t := &c.Totals
 	if c.Counted.IsZero() {
 		line(4, "topics", "not counted yet")
-		line(5, "leaderless", component.Count(d.leaderless()))
+		leaderless := none
+		if d.v.Shards.Len() > 0 {
+			leaderless = component.Count(d.leaderless())
+		}
+		line(5, "leaderless", leaderless)
 		return
 	}
 	line(4, "topics", d.missing(t.Topics), "ranges", d.missing(t.Ranges), "groups", component.Count(d.v.Groups.Len()))
@@ -144,8 +155,19 @@ func (d *drawing) cluster(r component.Rect) {
 	d.hurt(pen, "under-repl", t.UnderReplicated)
 	d.hurt(pen, "leaderless", d.leaderless())
 	if d.v.Groups.Len() > 0 {
-		pen.Text("lag ", styles.Dim).Text(component.Short(float64(d.totalLag())), styles.Plain)
+		pen.Text("lag ", styles.Dim).Text(short(d.totalLag()), styles.Plain)
 	}
+}
+
+// heard reports whether any node has told what it counts.
+func (d *drawing) heard() bool { return len(d.v.History.InBytes) > 0 }
+
+// batch is how large batches are.
+func (d *drawing) batch() string {
+	if d.v.Cluster.BatchRecords <= 0 {
+		return none
+	}
+	return short(int64(d.v.Cluster.BatchRecords)) + " rec"
 }
 
 // hurt is a number that should be 0.
@@ -154,13 +176,13 @@ func (d *drawing) hurt(pen *component.Pen, name string, n int) {
 	if n > 0 {
 		style = styles.Warn.Bold()
 	}
-	pen.Text(name+" ", styles.Dim).Text(component.Count(n), style).Skip(3)
+	pen.Text(name+" ", styles.Dim).Text(component.Count(n), style).Skip(2)
 }
 
 // missing is a sum over the metadata, marked when shards are missing in it.
 func (d *drawing) missing(n int) string {
 	if len(d.v.Cluster.Totals.Missing) > 0 {
-		return d.say("≥", ">=") + component.Count(n)
+		return d.say("≥", ">") + component.Count(n)
 	}
 	return component.Count(n)
 }
@@ -205,28 +227,48 @@ func (d *drawing) verdict() (string, styles.Style) {
 	return "PASS", styles.OK
 }
 
-// spark draws a series that ends now.
-func (d *drawing) spark(r component.Rect, s store.Series, style styles.Style) {
-	if r.Empty() {
+// spark draws a series of one sample a second, so many seconds a cell. Cells begin at multiples of that, so that what is
+// past stays as it was drawn.
+func (d *drawing) spark(r component.Rect, s store.Series, seconds int, style styles.Style) {
+	d.sparkTo(r, s, seconds, 0, style)
+}
+
+// sparkTo is spark with the value of a full block; 0 for the greatest.
+func (d *drawing) sparkTo(r component.Rect, s store.Series, seconds int, full float64, style styles.Style) {
+	if r.Empty() || len(s) == 0 {
 		return
 	}
-	last := s.Last(r.W)
-	values := make([]float64, len(last))
+	newest := d.v.History.End.Unix()
+	values := make([]float64, 0, r.W)
+	sum, n := 0.0, 0
+	last := s.Last(r.W * seconds)
 	for i, v := range last {
-		values[i] = float64(v)
+		sum, n = sum+float64(v), n+1
+		at := newest - int64(len(last)-1-i)
+		if at%int64(seconds) == int64(seconds)-1 || i == len(last)-1 {
+			values = append(values, sum/float64(n))
+			sum, n = 0, 0
+		}
 	}
-	d.c.Spark(r, values, 0, style)
+	d.c.Spark(r, values, full, style)
 }
 
 // throughput is what flows and how long it takes.
 func (d *drawing) throughput(r component.Rect, large bool) {
 	c, h := &d.v.Cluster, &d.v.History
-	window := time.Duration(max(r.W-20, 0)) * time.Second
+	seconds := 3
+	if large {
+		seconds = 4
+	}
+	window := time.Duration(max(r.W-20, 0)*seconds) * time.Second
 	inside := d.plainBox(r, "Throughput (last "+component.Age(window)+")", "in / out", styles.Dim)
 	y := 0
 	flow := func(name, value string, series store.Series, style styles.Style) {
+		if !d.heard() {
+			value = none
+		}
 		pen := d.c.Pen(inside.Line(y)).Field(4, name, styles.Dim).Number(11, value, styles.Plain).Skip(1)
-		d.spark(pen.Rest(), series, style)
+		d.spark(pen.Rest(), series, seconds, style)
 		y++
 	}
 	flow("in", d.atLeast(component.Rate(c.InBytes)), h.InBytes, styles.Accent)
@@ -249,7 +291,7 @@ func (d *drawing) throughput(r component.Rect, large bool) {
 			if p.name == "p90" && !large {
 				continue
 			}
-			pen.Text(p.name, styles.Dim).Number(7, ms(p.us), styles.Plain).Skip(2)
+			pen.Text(p.name, styles.Dim).Number(6, ms(p.us), styles.Plain).Skip(2)
 		}
 		pen.Text("ms", styles.Dim)
 	}
@@ -310,17 +352,19 @@ func (d *drawing) health(r component.Rect) {
 		return
 	}
 	g := d.c.Glyphs()
-	y := 0
-	for _, want := range []sdk.HealthResult{sdk.HealthFail, sdk.HealthWarn, sdk.HealthPass} {
-		for _, c := range h.Checks {
-			if c.Result != want {
-				continue
-			}
-			line := inside.Line(y)
-			y++
-			sign := map[sdk.HealthResult]rune{sdk.HealthPass: g.Good, sdk.HealthWarn: g.Attention, sdk.HealthFail: g.Broken}[c.Result]
-			d.c.Pen(line).Sign(sign, verdictStyle(c.Result)).Skip(1).Field(15, c.Name, styles.Plain).Text(c.Detail, styles.Plain)
-		}
+	checks := h.Checks
+	if len(checks) > inside.H { // what is wrong must be seen
+		checks = slices.Clone(checks)
+		slices.SortStableFunc(checks, func(a, b sdk.HealthCheck) int { return cmp.Compare(b.Result, a.Result) })
+	}
+	signs := map[sdk.HealthResult]rune{sdk.HealthPass: g.Good, sdk.HealthWarn: g.Attention, sdk.HealthFail: g.Broken}
+	name := 12
+	for i := range checks {
+		name = min(max(name, len(checks[i].Name)+2), inside.W/3)
+	}
+	for i, c := range checks {
+		d.c.Pen(inside.Line(i)).Sign(signs[c.Result], verdictStyle(c.Result)).Skip(1).Field(name-1, c.Name, styles.Plain).Skip(1).
+			Text(c.Detail, styles.Plain)
 	}
 	if old := d.st.Frame.Now.Sub(h.At); old > 30*time.Second {
 		d.c.Fade(inside)

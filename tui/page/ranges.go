@@ -19,8 +19,8 @@ type ranges struct{}
 // ID is 5.
 func (ranges) ID() ID { return Ranges }
 
-// topicOf is the topic that a page is about: the one named, else the busiest.
-func topicOf(v *store.View, st *State) string {
+// TopicOf is the topic that a page is about: the one named, else the busiest.
+func TopicOf(v *store.View, st *State) string {
 	if st.Topic != "" {
 		return st.Topic
 	}
@@ -44,7 +44,7 @@ var rangeTable = &table[*store.Range]{
 		return r.Key.Range.String() + " " + r.State + " " + r.Load + " " + string(r.Leader) + " " + r.Segment.String()
 	},
 	source: func(v *store.View, st *State) source[*store.Range] {
-		topic := topicOf(v, st)
+		topic := TopicOf(v, st)
 		list := v.RangesOf(topic)
 		return source[*store.Range]{
 			version: v.Ranges.Version, scope: topic, n: len(list), at: func(i int) *store.Range { return list[i] },
@@ -142,7 +142,7 @@ func load(_ *drawing, r *store.Range) (string, styles.Style) {
 func (p ranges) Draw(c *component.Canvas, body component.Rect, v *store.View, st *State) {
 	st.focusable = 1
 	d := &drawing{c: c, v: v, st: st}
-	topic := topicOf(v, st)
+	topic := TopicOf(v, st)
 	if topic == "" {
 		d.empty(d.box(body, 0, "Ranges", ""), noTopics(v)...)
 		return
@@ -200,8 +200,8 @@ func (d *drawing) lineage(r component.Rect, topic string) {
 		return
 	}
 	chain := d.ancestors(target)
-	if len(chain) > r.H+1 {
-		chain = chain[len(chain)-r.H-1:]
+	if len(chain) > r.H {
+		chain = chain[len(chain)-r.H:]
 		pen.Text(string(d.c.Glyphs().Ellipsis)+" ", styles.Dim)
 	}
 	d.branches(r, pen, chain, target)
@@ -287,11 +287,11 @@ func (ranges) Columns(*State) []string { return rangeTable.columns() }
 func (ranges) Panels(int, int) int { return 1 }
 
 // Head is the topic.
-func (ranges) Head(v *store.View, st *State) string { return topicOf(v, st) }
+func (ranges) Head(v *store.View, st *State) string { return TopicOf(v, st) }
 
 // Alarm says what of the key space is covered.
 func (ranges) Alarm(v *store.View, st *State) Line {
-	topic := topicOf(v, st)
+	topic := TopicOf(v, st)
 	t := v.Topics.Get(topic)
 	active := v.KeyspaceOf(topic)
 	if t == nil || len(active) == 0 || t.Detailed.IsZero() {

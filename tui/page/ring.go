@@ -114,7 +114,7 @@ func (d *drawing) owns(line component.Rect, nodes []*store.Node) {
 // spot is where a node's name stands.
 type spot struct{ x, y, w int }
 
-// around places the nodes clockwise from the top; a name that has no room is left out, and how many are is said.
+// around places the nodes clockwise; a name that has no room is left out, and how many are is said.
 func (d *drawing) around(r component.Rect, nodes []*store.Node, chosen *store.Node, focused bool) []spot {
 	name := 1
 	for _, n := range nodes {
@@ -123,36 +123,12 @@ func (d *drawing) around(r component.Rect, nodes []*store.Node, chosen *store.No
 	if r.W < name*3 || r.H < 3 {
 		return nil
 	}
-	var taken []spot
-	free := func(s spot) bool {
-		for _, t := range taken {
-			if t.y == s.y && s.x < t.x+t.w+1 && t.x < s.x+s.w+1 {
-				return false
-			}
-		}
-		return true
+	spots := d.circle(r, len(nodes), name)
+	if spots == nil {
+		spots = d.edge(r, len(nodes), name)
 	}
-	left := 0
-	g := d.c.Glyphs()
-	rx, ry := float64(r.W-name-2)/2, float64(r.H-1)/2
-	if len(nodes) <= 12 { // few nodes: a circle rather than the edge of the box
-		rx = min(rx, ry*4.2)
-	}
-	cx, cy := float64(r.X)+float64(r.W-name)/2, float64(r.Y)+ry
-	dots := 8 * r.H
-	for i := range dots {
-		x, y := onRing(float64(i)/float64(dots), len(nodes) <= 12)
-		px, py := int(math.Round(cx+rx*x))+1, int(math.Round(cy+ry*y))
-		d.c.Put(px, py, g.Ring, styles.Dim)
-	}
-	for i, n := range nodes {
-		x, y := onRing(float64(i)/float64(len(nodes)), len(nodes) <= 12)
-		s := spot{int(math.Round(cx + rx*x)), int(math.Round(cy + ry*y)), min(len(n.ID), 8) + 1}
-		if !free(s) {
-			left++
-			continue
-		}
-		taken = append(taken, s)
+	for i, s := range spots {
+		n := nodes[i]
 		sign, _, style := nodeState(d.c, n)
 		d.c.Put(s.x, s.y, sign, style)
 		look := styles.Plain
@@ -162,29 +138,70 @@ func (d *drawing) around(r component.Rect, nodes []*store.Node, chosen *store.No
 				look = look.Reverse()
 			}
 		}
-		d.c.TextMiddle(s.x+1, s.y, s.w-1, string(n.ID), look)
+		d.c.TextMiddle(s.x+1, s.y, min(len(n.ID), 8), string(n.ID), look)
 	}
-	if left > 0 {
-		text := fmt.Sprintf("%d more", left)
-		d.c.Text(r.Right()-len(text), r.Bottom()-1, len(text), text, styles.Dim)
+	if left := len(nodes) - len(spots); left > 0 {
+		text := fmt.Sprintf("and %d more", left)
+		d.c.Text(r.X+(r.W-len(text))/2, r.Bottom()-2, len(text), text, styles.Dim)
 	}
-	return taken
+	return spots
 }
 
-// onRing is a place on the ring, both coordinates from -1 to 1: a circle, or a rectangle with its corners cut where
-// there are many nodes.
-func onRing(part float64, round bool) (x, y float64) {
-	angle := 2 * math.Pi * part
-	x, y = math.Sin(angle), -math.Cos(angle)
-	if round {
-		return x, y
+// circle is the places of few nodes on a circle; nil where they would not fit side by side.
+func (d *drawing) circle(r component.Rect, n, name int) []spot {
+	ry := float64(r.H-1) / 2
+	rx := min(float64(r.W-name-2)/2, ry*4.2)
+	cx, cy := float64(r.X)+float64(r.W-name)/2, float64(r.Y)+ry
+	at := func(part float64) (x, y int) {
+		angle := 2 * math.Pi * part
+		return int(math.Round(cx + rx*math.Sin(angle))), int(math.Round(cy - ry*math.Cos(angle)))
 	}
-	stretch := 1 / max(math.Abs(x), math.Abs(y))
-	x, y = x*stretch, y*stretch
-	if cut := math.Abs(x) + math.Abs(y); cut > 1.85 {
-		x, y = x*1.85/cut, y*1.85/cut
+	spots := make([]spot, n)
+	for i := range n {
+		x, y := at(float64(i) / float64(n))
+		spots[i] = spot{x, y, name}
+		for _, other := range spots[:i] {
+			if other.y == y && x < other.x+name+1 && other.x < x+name+1 {
+				return nil
+			}
+		}
 	}
-	return x, y
+	dots := 8 * (r.W + r.H)
+	for i := range dots {
+		x, y := at(float64(i) / float64(dots))
+		d.c.Put(x, y, d.c.Glyphs().Ring, styles.Dim)
+	}
+	return spots
+}
+
+// edge is the places of many nodes along the edge of a rect.
+func (d *drawing) edge(r component.Rect, n, name int) []spot {
+	var slots []spot
+	across := max((r.W-2)/(name+1), 1)
+	x := func(i int) int { return r.X + 1 + i*(r.W-2-name)/max(across-1, 1) }
+	for i := range across {
+		slots = append(slots, spot{x(i), r.Y, name})
+	}
+	for y := 1; y < r.H-1; y++ {
+		slots = append(slots, spot{r.Right() - name, r.Y + y, name})
+	}
+	for i := across - 1; i >= 0; i-- {
+		slots = append(slots, spot{x(i), r.Bottom() - 1, name})
+	}
+	for y := r.H - 2; y > 0; y-- {
+		slots = append(slots, spot{r.X, r.Y + y, name})
+	}
+	for _, y := range []int{r.Y, r.Bottom() - 1} {
+		d.c.Fill(component.Rect{X: r.X + 1, Y: y, W: r.W - 2, H: 1}, d.c.Glyphs().Ring, styles.Dim)
+	}
+	if n >= len(slots) {
+		return slots
+	}
+	spots := make([]spot, n)
+	for i := range n {
+		spots[i] = slots[i*len(slots)/n]
+	}
+	return spots
 }
 
 // ringFacts is what holds for all nodes.
@@ -241,7 +258,9 @@ func (d *drawing) middle(r component.Rect, lines []string, taken []spot) {
 			}
 		}
 		if at := max(x, from); to-at > 8 {
-			d.c.Text(at, y, to-at, text, styles.Plain)
+			w := min(d.c.Width(text), to-at)
+			d.c.Fill(component.Rect{X: at - 1, Y: y, W: min(w+2, to-at+1), H: 1}, ' ', styles.Plain)
+			d.c.Text(at, y, w, text, styles.Plain)
 		}
 	}
 }
@@ -275,7 +294,10 @@ func (d *drawing) nodeDetail(r component.Rect) {
 // nodeFacts are the lines about one node.
 func (d *drawing) nodeFacts(n *store.Node, all bool) []string {
 	now := d.st.Frame.Now
-	lines := []string{n.Address + "  rack " + orNone(n.Rack), fmt.Sprintf("incarnation %d   vnodes %d   %s", n.Boot, n.Vnodes, n.Status)}
+	lines := []string{n.Address + "  rack " + orNone(n.Rack), fmt.Sprintf("incarnation %d   vnodes %d", n.Boot, n.Vnodes)}
+	if n.Status != "normal" && n.Status != "" {
+		lines = append(lines, "it is "+n.Status)
+	}
 	if !all {
 		lines = append([]string{"selected " + string(n.ID) + "  " + strings.ToUpper(n.State)}, lines...)
 	}
@@ -304,8 +326,8 @@ func (d *drawing) nodeFacts(n *store.Node, all bool) []string {
 	}
 	lines = append(lines,
 		fmt.Sprintf("leads %d shards of %d here", n.ShardLeaders, n.Replicas),
-		fmt.Sprintf("segments %s (%d led, %d followed)", component.Count(n.Segments), n.Leaders, n.Followers),
-		fmt.Sprintf("disk %s of %s   fsync p99 %s", share(n.DiskUsed, n.DiskTotal), component.Bytes(uint64(max(n.DiskTotal, 0))), latency(n.Raw.Fsync.P99Us)))
+		fmt.Sprintf("segments %s (%s led)", component.Count(n.Segments), component.Count(n.Leaders)),
+		fmt.Sprintf("disk %s   fsync p99 %s", share(n.DiskUsed, n.DiskTotal), latency(n.Raw.Fsync.P99Us)))
 	if !all {
 		return lines
 	}
@@ -313,7 +335,7 @@ func (d *drawing) nodeFacts(n *store.Node, all bool) []string {
 		fmt.Sprintf("in %s   out %s", component.Rate(n.InBytes), component.Rate(n.OutBytes)),
 		fmt.Sprintf("up %s   version %s", component.Age(time.Duration(n.UptimeMs)*time.Millisecond), orNone(n.Software)),
 		fmt.Sprintf("clock %+d ms   connections %d", n.SkewMs, n.Connections),
-		fmt.Sprintf("damaged %d   quarantined %d   short copies %d", n.Damaged, n.Quarantined, n.Short))
+		fmt.Sprintf("damaged %d   put aside %d   short %d", n.Damaged, n.Quarantined, n.Short))
 }
 
 // drawMatrix is what each node believes of the others.

@@ -85,7 +85,7 @@ func lastData(v *store.View) time.Time {
 // drawHeader is the first line: which cluster, how much of it is heard, and the time.
 func drawHeader(c *component.Canvas, r component.Rect, p Page, v *store.View, st *State) {
 	f, g, wide := &st.Frame, c.Glyphs(), r.W >= 100
-	pen := c.Pen(r).Skip(1).Text("EastGuard ", styles.Title).Sign(g.Crumb, styles.Dim).Skip(1)
+	pen := c.Pen(r).Skip(1).Text("EastGuard", styles.Title).Skip(1)
 	name := v.Cluster.Context
 	if name == "" {
 		name = f.Context
@@ -98,8 +98,9 @@ func drawHeader(c *component.Canvas, r component.Rect, p Page, v *store.View, st
 		look = styles.Bad.Bold()
 	}
 	if name != "" {
-		pen.Text(name, look).Skip(3)
+		pen.Sign(g.Crumb, styles.Dim).Skip(1).Text(name, look).Skip(1)
 	}
+	pen.Skip(2)
 	right := headRight(p, v, st, wide)
 	pen = headState(c, pen, v, st, wide)
 	for len(right) > 0 && c.Width(strings.Join(right, "  "))+2 > pen.Left() {
@@ -258,7 +259,7 @@ func drawLost(c *component.Canvas, r component.Rect, v *store.View, st *State) {
 		Text(" seeds HOST:PORT    ", styles.Plain).Text("q", styles.Key).Text(" quit", styles.Plain)
 	old := "there is no data yet"
 	if !lastData(v).IsZero() {
-		old = "the data below is " + span(st.Frame.Now.Sub(lastData(v)).Truncate(time.Second)) + " old"
+		old = "the data below is " + age(lastData(v), st.Frame.Now) + " old"
 	}
 	pen.AtRight(old, styles.Warn)
 }

@@ -17,6 +17,9 @@ type script struct {
 	st    *store.Store
 	nodes int
 	seq   map[sdk.NodeID]uint64
+	rolls int
+	well  bool // no shard is in trouble
+	told  bool // counters tell of groups, too
 }
 
 func newScript(nodes int) *script {
@@ -83,7 +86,7 @@ func (s *script) state(i int, ago time.Duration, suspects int, shards []sdk.Shar
 
 // wave is a number that goes up and down without chance.
 func wave(i, t int) float64 {
-	return 1 + 0.4*math.Sin(float64(t)/5+float64(i)) + 0.2*math.Sin(float64(t)/2.3+2*float64(i))
+	return 1 + 0.5*math.Sin(float64(t)/9+float64(i)/40) + 0.3*math.Sin(float64(t)/4.3+float64(i)/20)
 }
 
 // topics of the script: name, ranges, bytes a second.
@@ -160,6 +163,12 @@ func (s *script) counters(i int, ago time.Duration) {
 			c.Ranges = append(c.Ranges, row)
 		}
 	}
+	if s.told && i == 1 {
+		c.Groups = s.groups(t)
+	}
+	if s.told && i == 5 {
+		c.Repairs = s.repairs()
+	}
 	s.at(ago, store.Message{Node: s.node(i), Boot: s.boot(i), Counters: c})
 }
 
@@ -197,6 +206,9 @@ func (s *script) shards() map[int][]sdk.ShardStatus {
 			SinceMs: noon.Add(-75 * time.Hour).UnixMilli(),
 		}
 		sh.Applied = sh.Commit
+		if s.well {
+			id = 0
+		}
 		switch id {
 		case 12:
 			sh.Term, sh.SinceMs = 9, noon.Add(-17*time.Second).UnixMilli()
@@ -229,7 +241,7 @@ func (s *script) topicList() {
 
 func (s *script) ordersDetail() {
 	d := &sdk.TopicDetail{Copies: 3}
-	d.Summary = sdk.TopicSummary{ID: sdk.TopicID{1}, Name: "orders", State: 1, ReplicationFactor: 3, Ranges: 8, Segments: 320, InBytesPerSec: 61_200_000}
+	d.Summary = sdk.TopicSummary{ID: sdk.TopicID{1}, Name: "orders", State: 1, ReplicationFactor: 3, Ranges: 8, Segments: 320, InBytesPerSec: 61_200_000, InRecordsPerSec: 244_800, Records: 183_600_000, Bytes: 244_800_000_000}
 	old := func(id sdk.RangeID, start, end uint64, parent sdk.RangeID, children ...sdk.RangeID) sdk.RangeDetail {
 		r := sdk.RangeDetail{ID: id, State: 2, Children: children, Cause: 7, CreatedMs: noon.Add(-50 * time.Hour).UnixMilli(), SealedMs: noon.Add(-20 * time.Hour).UnixMilli()}
 		r.Span.Start, r.Span.End = start, end
@@ -332,23 +344,20 @@ func (s *script) logs() {
 	}
 }
 
-func (s *script) groups(i int) []sdk.GroupCounters {
-	if i != 1 {
-		return nil
-	}
+func (s *script) groups(t int) []sdk.GroupCounters {
 	member := func(name string, seq uint64, heard time.Duration, lag int64, ranges ...string) sdk.GroupMember {
 		return sdk.GroupMember{Name: name, Sequence: seq, HeardMs: noon.Add(-heard).UnixMilli(), Lag: lag, Ranges: ranges, Assignment: 0x77, Tokens: 20}
 	}
 	gone := member("billing-3", 81_002, 51*time.Second, 0)
 	gone.Evicted, gone.SinceMs = "sequence stalled 3s", noon.Add(-51*time.Second).UnixMilli()
 	return []sdk.GroupCounters{
-		{Group: "billing", State: "stable", Generation: 14, Ranges: 12, Lag: 12_004, LagMs: 300, RecordsPerSec: 41_000, Converged: 4, ConvergedMs: 1400, Topics: []string{"orders"}, Members: []sdk.GroupMember{
+		{Group: "billing", State: "stable", Generation: 14, Ranges: 12, Lag: int64(12_004 - 60*t), LagMs: 300, RecordsPerSec: 41_000, Converged: 4, ConvergedMs: 1400, Topics: []string{"orders"}, Members: []sdk.GroupMember{
 			member("billing-1", 88_120, 400*time.Millisecond, 2001, "orders/r3", "orders/r41"), member("billing-2", 88_119, 200*time.Millisecond, 3110, "orders/r5", "orders/r42"),
 			member("billing-4", 87_990, 900*time.Millisecond, 1004, "orders/r18", "orders/r20"), member("billing-5", 88_031, 100*time.Millisecond, 4889, "orders/r25", "orders/r26"), gone,
 		}},
-		{Group: "search-index", State: "rebalancing", Generation: 9, Ranges: 8, Lag: 2113, LagMs: 100, RecordsPerSec: 33_000, Converged: 10},
+		{Group: "search-index", State: "rebalancing", Generation: 9, Ranges: 8, Lag: int64(2113 + 9*t), LagMs: 100, RecordsPerSec: 33_000, Converged: 10},
 		{Group: "fraud", State: "stable", Generation: 3, Ranges: 12, Lag: 88, RecordsPerSec: 61_000},
-		{Group: "etl-nightly", State: "empty", Generation: 22, Lag: 40_004, LagMs: 720_000},
+		{Group: "etl-nightly", State: "empty", Generation: 22, Lag: 4004, LagMs: 720_000},
 		{Group: "mailer", State: "stable", Generation: 5, Ranges: 2, RecordsPerSec: 1000},
 	}
 }
@@ -363,6 +372,7 @@ func (s *script) calm() *script {
 	for ago := 120; ago > 3; ago-- {
 		s.history(time.Duration(ago) * time.Second)
 	}
+	s.reach()
 	s.topicList()
 	s.ordersDetail()
 	s.segments()
@@ -377,9 +387,11 @@ func (s *script) history(ago time.Duration) {
 		t := int(ago/time.Second) + i*5
 		switch {
 		case t%17 == 0:
-			s.seal(i, ago, "clicks/r2", "s870", "s902", "DATA_PRESSURE", int64(40+t%60))
+			s.rolls++
+			s.seal(i, ago, fmt.Sprintf("clicks/r%d", s.rolls%8+1), fmt.Sprintf("s%d", 2000+s.rolls), fmt.Sprintf("s%d", 2100+s.rolls), "DATA_PRESSURE", int64(40+t%60))
 		case t%53 == 0:
-			s.seal(i, ago, "payments/r1", "s710", "s711", "IDLE", 20)
+			s.rolls++
+			s.seal(i, ago, fmt.Sprintf("payments/r%d", s.rolls%4+1), fmt.Sprintf("s%d", 2000+s.rolls), fmt.Sprintf("s%d", 2100+s.rolls), "IDLE", 20)
 		}
 	}
 }
@@ -420,11 +432,15 @@ func (s *script) alive() {
 
 // grouped adds what no broker of this version tells: groups and a repair.
 func (s *script) grouped() *script {
-	c := &sdk.NodeCounters{ObservedMs: noon.UnixMilli() + 1, Groups: s.groups(1), Repairs: []sdk.RepairProgress{{
-		Segment: 790, Topic: "orders", Range: 5, Source: "n2", Target: "n5", Bytes: 620 << 20, Total: 1000 << 20, BytesPerSec: 110 << 20, StartedMs: noon.Add(-9 * time.Second).UnixMilli(),
-	}}}
-	s.at(0, store.Message{Node: s.node(1), Boot: 3, Counters: c})
+	s.told = true
 	return s
+}
+
+func (s *script) repairs() []sdk.RepairProgress {
+	return []sdk.RepairProgress{{
+		Segment: 790, Topic: "orders", Range: 5, Source: s.node(2), Target: s.node(5), Bytes: 620 << 20, Total: 1000 << 20, BytesPerSec: 110 << 20,
+		StartedMs: noon.Add(-9 * time.Second).UnixMilli(),
+	}}
 }
 
 // lost is the incident, and then nobody answers.
@@ -433,6 +449,17 @@ func (s *script) lost() *script {
 		Lost: true, Error: "dial n2: connection refused", Tried: []string{"n1", "n2", "n3", "n4", "n5", "10.0.0.11:2921"}, Attempt: 4, Next: noon.Add(15200 * time.Millisecond),
 	}})
 	return s
+}
+
+// reach is how far the nodes are from one of them.
+func (s *script) reach() {
+	r := &sdk.Reached{Observer: s.node(1)}
+	for i := 1; i <= s.nodes; i++ {
+		if i != 3 {
+			r.Peers = append(r.Peers, sdk.PeerReach{Node: s.node(i), Sent: 1, OK: 1, RttUs: []int64{int64(400 + i%3*100)}})
+		}
+	}
+	s.at(2*time.Second, store.Message{Reach: r})
 }
 
 func (s *script) view() *store.View { return s.st.View(noon) }

@@ -64,7 +64,7 @@ var segmentTable = &table[*store.Segment]{
 			}
 			return plain(component.Bytes(uint64(max(s.Bytes, 0))))
 		}},
-		{name: "REPLICAS", w: 16, grow: true, paint: paintReplicas},
+		{name: "REPLICAS", w: 19, most: 48, paint: paintReplicas},
 		{name: "GAP", w: 6, right: true, value: func(s *store.Segment) float64 { return float64(s.GapMs) }, cell: func(_ *drawing, s *store.Segment) (string, styles.Style) {
 			if s.GapMs <= 0 {
 				return dim(none)
@@ -193,16 +193,18 @@ func (segments) Draw(c *component.Canvas, body component.Rect, v *store.View, st
 
 // drawTimeline is when segments ended on each node, and how long producers stood still.
 func drawTimeline(d *drawing, r component.Rect) {
-	const names, notes = 6, 15
+	const notes = 15
+	names := d.nodeWidth() + 2
 	cell := 2 * time.Second
 	if r.W >= 100 {
 		cell = 3 * time.Second
 	}
 	window := time.Duration(max(r.W-4-names-notes, 1)) * cell
-	title := fmt.Sprintf("Seals (last %s, 1 cell = %d s)", component.Age(window), cell/time.Second)
-	note := "P pressure  I idle  F failure  S split  M merge"
+	title := fmt.Sprintf("Seals (1 cell = %d s)", cell/time.Second)
+	note := "P pressure I idle F failure S split M merge"
 	if r.W >= 100 {
-		note += "  R repair  A age  D drain"
+		title = fmt.Sprintf("Seals (last %s, 1 cell = %d s)", component.Age(window), cell/time.Second)
+		note = "P pressure  I idle  F failure  S split  M merge  R repair  A age  D drain"
 	}
 	inside := d.plainBox(r, title, note, styles.Dim)
 	lanes, gap := d.lanes(window, max(inside.H-2, 1))

@@ -111,6 +111,7 @@ type PanelAt struct {
 	Panel int
 	Box   component.Rect      // all of it
 	Table component.TableView // its rows, as indices into Rows; zero: it has none
+	IDs   []string            // of the rows that can be seen
 	Lines []int               // where rows do not lie one below the other: the row of each line
 }
 

@@ -83,6 +83,15 @@ func (r rows[R]) Index(id string) int {
 	return slices.Index(r.o.rows, int32(place))
 }
 
+// ids are those of some rows.
+func (r rows[R]) ids(from, n int) []string {
+	list := make([]string, 0, n)
+	for i := from; i < min(from+n, r.Len()); i++ {
+		list = append(list, r.ID(i))
+	}
+	return list
+}
+
 func (r rows[R]) at(i int) R { return r.src.at(int(r.o.rows[i])) }
 
 // ordered are the rows of a panel.
@@ -175,6 +184,7 @@ func (t *table[R]) draw(d *drawing, panel int, box, inside component.Rect, empty
 	}
 	at.Table = t.component(d, list, panel).Draw(d.c, inside, look)
 	f.Scroll = at.Table.Top
+	at.IDs = list.ids(at.Table.Top, at.Table.Visible)
 	d.st.Shown.Panels = append(d.st.Shown.Panels, at)
 }
 
@@ -200,6 +210,7 @@ func (t *table[R]) drawLines(d *drawing, panel int, box, inside component.Rect, 
 			d.c.Select(place)
 		}
 	}
+	at.IDs = list.ids(at.Table.Top, at.Table.Visible)
 	if list.Len() > inside.H && f.Scroll > 0 {
 		d.position(box, f.Scroll+1, f.Scroll+at.Table.Visible, list.Len())
 	}
@@ -275,22 +286,48 @@ func (d *drawing) empty(r component.Rect, lines ...string) {
 	if len(lines) == 0 || r.Empty() {
 		return
 	}
-	top := max((r.H-len(lines))/2, 0)
-	if r.H <= 6 {
-		top = 0
+	type part struct {
+		text  string
+		style styles.Style
 	}
+	var parts []part
 	for i, text := range lines {
-		line := r.Line(top + i)
-		if line.Empty() {
-			return
-		}
 		style := styles.Dim
 		if i == 0 {
 			style = styles.Plain
 		}
-		w := min(d.c.Width(text), line.W)
-		d.c.Text(line.X+(line.W-w)/2, line.Y, w, text, style)
+		for _, piece := range d.wrap(text, r.W) {
+			parts = append(parts, part{piece, style})
+		}
 	}
+	top := 0
+	if r.H > 6 {
+		top = max((r.H-len(parts))/2, 0)
+	}
+	for i, p := range parts {
+		line := r.Line(top + i)
+		if line.Empty() {
+			return
+		}
+		w := min(d.c.Width(p.text), line.W)
+		d.c.Text(line.X+(line.W-w)/2, line.Y, w, p.text, p.style)
+	}
+}
+
+// wrap breaks a text between its words.
+func (d *drawing) wrap(text string, width int) (lines []string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && d.c.Width(line)+1+d.c.Width(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
 }
 
 // box draws a panel's frame. A panel below a lost connection says that it is stale.
@@ -323,7 +360,7 @@ func (d *drawing) say(unicode, ascii string) string {
 // atLeast marks a sum to which nodes are missing.
 func (d *drawing) atLeast(text string) string {
 	if d.v.Cluster.AtLeast {
-		return d.say("≥", ">=") + text
+		return d.say("≥", ">") + text
 	}
 	return text
 }

@@ -56,7 +56,7 @@ var topicTable = &table[*store.Topic]{
 			}
 			return plain(brief(time.UnixMilli(t.CreatedMs), d.st.Frame.Now))
 		}},
-		{name: "KEYSPACE", w: 20, grow: true, paint: func(d *drawing, place component.Rect, t *store.Topic) {
+		{name: "KEYSPACE", w: 24, grow: true, paint: func(d *drawing, place component.Rect, t *store.Topic) {
 			d.keyspace(t.Name, d.hottest()).Bar(d.c, place)
 		}},
 	},
@@ -157,11 +157,10 @@ func (topics) Head(v *store.View, _ *State) string { return countTopics(v) }
 
 func countTopics(v *store.View) string {
 	n := max(v.Cluster.Totals.Topics, v.Topics.Len())
-	text := plural(n, "topic")
 	if len(v.Cluster.Totals.Missing) > 0 {
-		text = "≥" + text
+		return "at least " + plural(n, "topic")
 	}
-	return text
+	return plural(n, "topic")
 }
 
 // Alarm is that of the cluster.
