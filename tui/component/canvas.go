@@ -96,8 +96,8 @@ func (c *Canvas) Restyle(r Rect, change func(styles.Style) styles.Style) {
 // Fade shows a rect as stale.
 func (c *Canvas) Fade(r Rect) { c.Restyle(r, styles.Style.Faded) }
 
-// Select shows a rect in reverse video.
-func (c *Canvas) Select(r Rect) { c.Restyle(r, styles.Style.Reverse) }
+// Select shows a rect as what is selected: in reverse video, without colours, which would be a patchwork there.
+func (c *Canvas) Select(r Rect) { c.Restyle(r, styles.Style.Selected) }
 
 // set writes one narrow cell; what is left of a wide one that it hits becomes a blank.
 func (c *Canvas) set(i int, v cell) {

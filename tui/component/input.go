@@ -40,8 +40,18 @@ func (in Input) Insert(s string) Input {
 	return Input{in.Text[:at] + s + in.Text[at:], at + len(s)}
 }
 
-// at is the cursor, kept inside the text.
-func (in Input) at() int { return min(max(in.At, 0), len(in.Text)) }
+// at is the cursor, kept inside the text and between two graphemes.
+func (in Input) at() int {
+	at := 0
+	for at < min(in.At, len(in.Text)) {
+		next := at + graphemeLen(in.Text[at:])
+		if next > in.At {
+			break
+		}
+		at = next
+	}
+	return at
+}
 
 // Left moves one grapheme back.
 func (in Input) Left() Input { return Input{in.Text, in.before()} }
@@ -83,8 +93,8 @@ func (in Input) DeleteToEnd() Input { return NewInput(in.Text[:in.at()]) }
 
 // before is the start of the grapheme that ends at the cursor.
 func (in Input) before() int {
-	start := 0
-	for i := 0; i < in.at(); {
+	start, at := 0, in.at()
+	for i := 0; i < at; {
 		start = i
 		i += graphemeLen(in.Text[i:])
 	}

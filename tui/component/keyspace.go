@@ -97,7 +97,7 @@ func (k Keyspace) bar(c *Canvas, r Rect, most float64) {
 	}
 }
 
-// heat draws for each cell the hottest of its slices.
+// heat draws for each cell the hottest of its slices: its colour, and its height too, for colour is never alone.
 func (k Keyspace) heat(c *Canvas, r Rect, most float64) {
 	c.Fill(r.Line(0), c.Glyphs().Quiet, styles.Dim)
 	drawn, hottest := -1, 0.0
@@ -109,9 +109,6 @@ func (k Keyspace) heat(c *Canvas, r Rect, most float64) {
 			}
 			drawn, hottest = x, s.Rate
 			sign, style := c.blockOf(s.Rate, most)
-			if c.theme.Mode != styles.NoColor && !c.theme.ASCII && sign != c.theme.Glyphs.Ramp[0] {
-				sign = c.theme.Glyphs.Ramp[8]
-			}
 			c.Put(r.X+x, r.Y, sign, style)
 		}
 	}

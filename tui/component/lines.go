@@ -61,16 +61,7 @@ func (c *Canvas) appendLine(b []byte, row []cell) []byte {
 				b, look = append(b, next...), next
 			}
 		}
-		switch r := v.low(); {
-		case v&wild != 0:
-			b = c.appendWild(b, before, v)
-		case r == 0:
-			b = append(b, ' ')
-		case r < utf8.RuneSelf:
-			b = append(b, byte(r))
-		default:
-			b = utf8.AppendRune(b, rune(r))
-		}
+		b = c.appendCell(b, before, v)
 		before = v
 	}
 	if look != styles.Reset {
@@ -79,28 +70,31 @@ func (c *Canvas) appendLine(b []byte, row []cell) []byte {
 	return b
 }
 
+// appendCell writes the text of one cell.
+func (c *Canvas) appendCell(b []byte, before, v cell) []byte {
+	switch r := v.low(); {
+	case v&wild != 0:
+		return c.appendWild(b, before, v)
+	case r == 0:
+		return append(b, ' ')
+	case r < utf8.RuneSelf:
+		return append(b, byte(r))
+	default:
+		return utf8.AppendRune(b, rune(r))
+	}
+}
+
 // appendWild writes a cell with text from outside. Two texts drawn side by side can meet in graphemes that would
 // become one; the second then gives way, for its columns would be lost.
 func (c *Canvas) appendWild(b []byte, before, v cell) []byte {
-	text := c.text(v)
-	if before&wild != 0 && joins(c.text(before), text) {
+	text := c.graphemes.text[v.low()]
+	if before&wild != 0 && joins(c.graphemes.text[before.low()], text) {
 		text = "?"
 		if v&wide != 0 {
 			text = "??"
 		}
 	}
 	return append(b, text...)
-}
-
-// text is what a cell shows.
-func (c *Canvas) text(v cell) string {
-	switch {
-	case v&wild != 0:
-		return c.graphemes.text[v.low()]
-	case v.low() == 0:
-		return " "
-	}
-	return string(rune(v.low()))
 }
 
 // Plain is the frame without styles, blanks at the ends of rows cut: what a saved screen and a test file hold.
@@ -113,11 +107,7 @@ func (c *Canvas) Plain() []string {
 			if v&rest != 0 {
 				continue
 			}
-			if v&wild != 0 {
-				b = c.appendWild(b, before, v)
-			} else {
-				b = append(b, c.text(v)...)
-			}
+			b = c.appendCell(b, before, v)
 			before = v
 		}
 		lines[y] = strings.TrimRight(string(b), " ")

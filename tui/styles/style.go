@@ -48,6 +48,9 @@ func (s Style) Reverse() Style { return s | reverse }
 // Faded is the style of stale data: dim, with its attributes.
 func (s Style) Faded() Style { return s&^roleMask | Dim }
 
+// Selected is the style of what is selected: reverse, with its attributes and without its role.
+func (s Style) Selected() Style { return s&^roleMask | reverse }
+
 // role is the style without its attributes.
 func (s Style) role() Style {
 	if r := s & roleMask; int(r) < roles {

@@ -98,6 +98,10 @@ func TestFaded(t *testing.T) {
 	require.Equal(t, styles.Dim.Reverse(), styles.Bad.Reverse().Faded())
 }
 
+func TestSelected(t *testing.T) {
+	require.Equal(t, styles.Plain.Bold().Reverse(), styles.Bad.Bold().Selected())
+}
+
 func TestLevel(t *testing.T) {
 	for _, tc := range []struct {
 		value, most float64
