@@ -1,0 +1,350 @@
+package app
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/tui/component"
+	"github.com/eastguard/eastguard/tui/page"
+	"github.com/eastguard/eastguard/tui/styles"
+)
+
+// execMsg is what a command of eg-cli has answered.
+type execMsg struct {
+	words []string
+	text  string
+	err   error
+}
+
+// commandLine is a command as it is typed in a shell.
+func commandLine(words []string) string {
+	var b strings.Builder
+	b.WriteString("eg-cli")
+	for _, w := range words {
+		b.WriteByte(' ')
+		if w == "" || strings.ContainsAny(w, " \t\n\"'\\$`&|;<>()*?[]{}~#!") {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		b.WriteString(w)
+	}
+	return b.String()
+}
+
+// describe shows what eg-cli says about the selection.
+func (m *model) describe(more ...string) tea.Cmd {
+	s := page.Get(m.page).About(m.view, m.state())
+	switch {
+	case len(s.Describe) == 0:
+		m.say(styles.Warn, "nothing is selected that can be described")
+		return nil
+	case m.opts.Exec == nil || m.opts.Replay != "":
+		m.say(styles.Warn, "a recording has no cluster to ask: %s", commandLine(s.Describe))
+		return nil
+	}
+	words := slices.Concat(s.Describe, more)
+	m.dialog = &textDialog{title: commandLine(words), lines: []string{"asking…"}, wait: true}
+	return m.env.exec(words)
+}
+
+// allow is :rw.
+func (m *model) allow() {
+	switch {
+	case m.opts.Context.ReadOnly:
+		m.say(styles.Warn, "the context is read-only")
+	case m.opts.Exec == nil || m.opts.Replay != "":
+		m.say(styles.Warn, "a recording cannot be changed")
+	case m.opts.Context.Protected:
+		m.dialog = &allowDialog{name: m.opts.Context.Name}
+	default:
+		m.dialog = &allowDialog{}
+	}
+}
+
+// allowDialog asks before actions are allowed; for the name, when the context is protected.
+type allowDialog struct {
+	name  string
+	input component.Input
+}
+
+func (d *allowDialog) draw(c *component.Canvas) {
+	box := component.Dialog{Title: "Allow actions", Style: styles.Warn, Lines: []component.Line{
+		{Text: "Actions change the cluster. Each is shown with its plan"}, {Text: "and asks again before it is done."}, {},
+	}}
+	if d.name == "" {
+		box.Lines = append(box.Lines, component.Line{Text: "y to allow them, n to stay read-only", Style: styles.Key})
+	} else {
+		box.Note, box.Input, box.Ask = "protected context", &d.input, "Type "+d.name+" to allow them: "
+	}
+	box.Draw(c, c.Bounds())
+}
+
+func (d *allowDialog) keys() []page.KeyHint {
+	if d.name != "" {
+		return []page.KeyHint{{Key: "⏎", Does: "confirm"}, {Key: "esc", Does: "cancel"}}
+	}
+	return []page.KeyHint{{Key: "y", Does: "allow"}, {Key: "n", Does: "cancel"}}
+}
+
+func (d *allowDialog) key(m *model, name, text string) tea.Cmd {
+	yes := d.name == "" && (name == "y" || name == "Y") || d.name != "" && name == "enter" && d.input.Text == d.name
+	switch {
+	case yes:
+		m.closeDialog()
+		m.rw = true
+		m.say(styles.Warn, "actions are allowed; :ro forbids them again")
+	case name == "esc", d.name == "" && (name == "n" || name == "q"):
+		m.closeDialog()
+	case d.name != "":
+		if in, ok := edit(d.input, name, text); ok {
+			d.input = in
+		}
+	}
+	return nil
+}
+
+// menuDialog lists what can be done to the selection. What cannot is there too, with the reason.
+type menuDialog struct {
+	subject page.Subject
+	reason  string // why nothing can be done at all
+	at      int
+}
+
+// menu opens the actions of the selection.
+func (m *model) menu() {
+	s := page.Get(m.page).About(m.view, m.state())
+	if len(s.Actions) == 0 {
+		m.say(styles.Info, "there is nothing that can be done to %s", orThis(s.Name))
+		return
+	}
+	m.dialog = &menuDialog{subject: s, reason: m.forbidden()}
+}
+
+func orThis(name string) string {
+	if name == "" {
+		return "this"
+	}
+	return name
+}
+
+// forbidden is why no action can be done; empty when they can.
+func (m *model) forbidden() string {
+	switch {
+	case m.opts.Replay != "" || m.opts.Exec == nil:
+		return "this is a recording"
+	case m.past.on:
+		return "this is the past: L goes back to now"
+	case !m.rw:
+		return "read-only: needs --allow-actions or :rw"
+	}
+	return ""
+}
+
+func (d *menuDialog) draw(c *component.Canvas) {
+	box := component.Dialog{Title: "Actions: " + d.subject.Name, Note: "esc to close"}
+	for i, a := range d.subject.Actions {
+		style, text := styles.Plain, fmt.Sprintf("%c  %s", a.Key, a.Title)
+		if a.Why != "" || d.reason != "" {
+			style = styles.Dim
+		}
+		if a.Why != "" {
+			text += "  (" + a.Why + ")"
+		}
+		if i == d.at {
+			style = style.Reverse()
+		}
+		box.Lines = append(box.Lines, component.Line{Text: text, Style: style})
+	}
+	box.Lines = append(box.Lines, component.Line{}, component.Line{Text: "$ " + commandLine(d.subject.Actions[d.at].Command), Style: styles.Info})
+	if d.reason != "" {
+		box.Lines = append(box.Lines, component.Line{Text: d.reason, Style: styles.Warn})
+	}
+	box.Draw(c, c.Bounds())
+}
+
+func (d *menuDialog) keys() []page.KeyHint {
+	return []page.KeyHint{{Key: "⏎", Does: "plan"}, {Key: "↑↓", Does: "choose"}, {Key: "C", Does: "copy command"}, {Key: "esc", Does: "close"}}
+}
+
+func (d *menuDialog) key(m *model, name, _ string) tea.Cmd {
+	n := len(d.subject.Actions)
+	switch name {
+	case "esc", "q":
+		m.closeDialog()
+	case "up", "k":
+		d.at = (d.at + n - 1) % n
+	case "down", "j":
+		d.at = (d.at + 1) % n
+	case "enter":
+		return m.plan(d.subject, d.subject.Actions[d.at])
+	case "C":
+		return m.copy(commandLine(d.subject.Actions[d.at].Command))
+	default:
+		for _, a := range d.subject.Actions {
+			if name == string(a.Key) {
+				return m.plan(d.subject, a)
+			}
+		}
+	}
+	return nil
+}
+
+// delete is ctrl-d: the action that deletes, if the selection has one.
+func (m *model) delete() tea.Cmd {
+	s := page.Get(m.page).About(m.view, m.state())
+	for _, a := range s.Actions {
+		if slices.Contains(a.Command, "delete") {
+			return m.plan(s, a)
+		}
+	}
+	m.say(styles.Info, "%s cannot be deleted from here", orThis(s.Name))
+	return nil
+}
+
+// planDialog is an action with its plan: what would be done, and the command that does it.
+type planDialog struct {
+	subject page.Subject
+	action  page.Action
+	name    string // to be typed; empty: y is enough
+	note    string
+	input   component.Input
+	plan    []string
+	ready   bool // the plan is there, and can be carried out
+	doing   bool
+}
+
+// plan asks for what an action would do.
+func (m *model) plan(s page.Subject, a page.Action) tea.Cmd {
+	why := m.forbidden()
+	if why == "" {
+		why = a.Why
+	}
+	if why != "" {
+		m.closeDialog()
+		m.say(styles.Warn, "%s: %s", strings.TrimRight(a.Title, "…"), why)
+		return nil
+	}
+	d := &planDialog{subject: s, action: a, plan: []string{"asking for the plan…"}}
+	if a.Level == page.LevelName || m.opts.Context.Protected {
+		d.name = confirmName(s)
+	}
+	if m.opts.Context.Protected {
+		d.note = "protected context"
+	}
+	m.dialog = d
+	return m.env.exec(append(slices.Clone(a.Command), "--dry-run"))
+}
+
+// confirmName is what eg-cli wants typed.
+func confirmName(s page.Subject) string {
+	if s.Kind == page.KindShard {
+		return "shard " + s.Name
+	}
+	return s.Name
+}
+
+func (d *planDialog) draw(c *component.Canvas) {
+	box := component.Dialog{Title: strings.TrimRight(d.action.Title, "…") + " " + d.subject.Name, Style: styles.Warn, Note: d.note, Width: 76}
+	for _, l := range d.plan {
+		box.Lines = append(box.Lines, component.Line{Text: expand(l)})
+	}
+	box.Lines = append(box.Lines, component.Line{}, component.Line{Text: "$ " + commandLine(d.action.Command), Style: styles.Info}, component.Line{})
+	switch {
+	case d.doing:
+		box.Lines = append(box.Lines, component.Line{Text: "doing it…", Style: styles.Dim})
+	case !d.ready:
+	case d.name != "":
+		box.Input, box.Ask = &d.input, "Type "+d.name+" to confirm: "
+	default:
+		box.Lines = append(box.Lines, component.Line{Text: "y to do it, n to leave it", Style: styles.Key})
+	}
+	box.Draw(c, c.Bounds())
+}
+
+func (d *planDialog) keys() []page.KeyHint {
+	confirm := page.KeyHint{Key: "y", Does: "confirm"}
+	if d.name != "" {
+		confirm.Key = "⏎"
+	}
+	hints := []page.KeyHint{{Key: "ctrl-y", Does: "copy command"}, {Key: "esc", Does: "cancel"}}
+	if d.ready && !d.doing {
+		hints = slices.Insert(hints, 0, confirm)
+	}
+	return hints
+}
+
+func (d *planDialog) key(m *model, name, text string) tea.Cmd {
+	yes := d.ready && !d.doing && (d.name == "" && (name == "y" || name == "Y") || d.name != "" && name == "enter" && d.input.Text == d.name)
+	switch {
+	case yes:
+		d.doing = true
+		words := append(slices.Clone(d.action.Command), "--yes")
+		if m.opts.Context.Protected {
+			words = append(words, "--confirm", d.name)
+		}
+		return m.env.exec(words)
+	case name == "ctrl+y":
+		return m.copy(commandLine(d.action.Command))
+	case name == "esc", d.name == "" && (name == "n" || name == "q"):
+		m.closeDialog()
+	case d.name != "" && d.ready && !d.doing:
+		if in, ok := edit(d.input, name, text); ok {
+			d.input = in
+		}
+	}
+	return nil
+}
+
+func (d *planDialog) paste(_ *model, text string) {
+	if d.name != "" && d.ready && !d.doing {
+		d.input = d.input.Insert(text)
+	}
+}
+
+// executed takes what a command has answered to where it was asked for; what nobody waits for any more is dropped, but
+// for what became of a change.
+func (m *model) executed(msg execMsg) tea.Cmd {
+	switch d := m.dialog.(type) {
+	case *textDialog:
+		if d.wait && d.title == commandLine(msg.words) {
+			next := newText(d.title, msg.text)
+			next.bad = msg.err != nil
+			m.dialog = next
+			return nil
+		}
+	case *planDialog:
+		if d.doing && slices.Contains(msg.words, "--yes") {
+			m.closeDialog()
+			m.outcome(msg)
+			return nil
+		}
+		if !d.doing && !d.ready && slices.Contains(msg.words, "--dry-run") {
+			d.plan = strings.Split(strings.TrimRight(term.EscapeLines(msg.text), "\n"), "\n")
+			d.ready = msg.err == nil
+			return nil
+		}
+	}
+	if slices.Contains(msg.words, "--yes") {
+		m.outcome(msg)
+	}
+	return nil
+}
+
+// outcome says what became of a change.
+func (m *model) outcome(msg execMsg) {
+	text := strings.TrimSpace(term.EscapeLines(msg.text))
+	first, _, more := strings.Cut(text, "\n")
+	switch {
+	case msg.err != nil || more:
+		d := newText(commandLine(msg.words), text)
+		d.bad = msg.err != nil
+		m.dialog = d
+	case first == "":
+		m.say(styles.OK, "done: %s", commandLine(msg.words))
+	default:
+		m.say(styles.OK, "%s", first)
+	}
+}

@@ -1,0 +1,196 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/sdk"
+	"github.com/eastguard/eastguard/tui/component"
+	"github.com/eastguard/eastguard/tui/feed"
+	"github.com/eastguard/eastguard/tui/page"
+	"github.com/eastguard/eastguard/tui/store"
+	"github.com/eastguard/eastguard/tui/styles"
+)
+
+const (
+	onceWait   = 1500 * time.Millisecond // after the first answer: rates need two counts
+	onceHealth = 3 * time.Second         // the verdict may take longer
+	onceGiveUp = 5 * time.Second         // without any answer
+	onceWidth  = 100
+	onceHeight = 40
+)
+
+// once prints what is known when enough is known, as often as was asked.
+func once(ctx context.Context, opts Options, streams *term.IOStreams, src feed.Feed) error {
+	if opts.Duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, opts.Duration, errTimeUp)
+		defer cancel()
+	}
+	l := &looker{store: store.New(store.Options{History: -1}), in: src.Messages(), now: src.Now, recorded: opts.Replay != ""}
+	if err := l.gather(ctx); err != nil {
+		return err
+	}
+	looks := 1
+	if opts.Format == term.FormatJSONL {
+		looks = max(opts.Count, 1)
+	}
+	for i := range looks {
+		if i > 0 && !l.wait(ctx, opts.Refresh) {
+			break
+		}
+		if err := l.print(opts, streams); err != nil {
+			return err
+		}
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errTimeUp) {
+		return cause
+	}
+	if why := unhealthy(l.view()); why != "" {
+		return failure(sdk.CodeUnhealthy, "%s", why)
+	}
+	return nil
+}
+
+// looker gathers what a feed says without a screen.
+type looker struct {
+	store    *store.Store
+	in       <-chan store.Message
+	recorded bool
+	now      func() time.Time
+}
+
+func (l *looker) view() *store.View { return l.store.View(l.now()) }
+
+// gather listens until the nodes have spoken for a while. A recording is heard to its end.
+func (l *looker) gather(ctx context.Context) error {
+	giveUp, enough := time.After(onceGiveUp), (<-chan time.Time)(nil)
+	var latest <-chan time.Time
+	for {
+		select {
+		case m, ok := <-l.in:
+			if !ok {
+				return l.heardAny()
+			}
+			l.store.Apply(m)
+			if enough == nil && m.Node != "" && !l.recorded {
+				giveUp, enough, latest = nil, time.After(onceWait), time.After(onceHealth)
+			}
+		case <-enough:
+			enough = nil
+			if !l.view().Health.At.IsZero() {
+				return nil
+			}
+			enough = time.After(onceWait / 10)
+		case <-latest:
+			return nil
+		case <-giveUp:
+			if !l.recorded {
+				return l.heardAny()
+			}
+			giveUp = nil
+		case <-ctx.Done():
+			if errors.Is(context.Cause(ctx), errTimeUp) {
+				return l.heardAny()
+			}
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// heardAny fails when nothing was heard of any node.
+func (l *looker) heardAny() error {
+	v := l.view()
+	if v.Nodes.Len() == 0 {
+		return failureOf(v.Cluster.Link)
+	}
+	return nil
+}
+
+// wait listens for a while; it reports false when there is nothing more to come.
+func (l *looker) wait(ctx context.Context, d time.Duration) bool {
+	end := time.After(d)
+	for {
+		select {
+		case m, ok := <-l.in:
+			if !ok {
+				l.in = nil
+				if l.recorded {
+					return false
+				}
+				continue
+			}
+			l.store.Apply(m)
+		case <-end:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (l *looker) print(opts Options, streams *term.IOStreams) error {
+	v, now := l.view(), l.now()
+	var b bytes.Buffer
+	switch opts.Format {
+	case term.FormatJSON:
+		doc, err := encode(newSnapshot(v, now))
+		if err != nil {
+			return err
+		}
+		b.Write(doc)
+	case term.FormatJSONL:
+		line, err := json.Marshal(newSnapshot(v, now))
+		if err != nil {
+			return err
+		}
+		b.Write(append(line, '\n'))
+	default:
+		b.WriteString(plainPage(opts, streams, v, now))
+	}
+	_, err := streams.Out.Write(b.Bytes())
+	return err
+}
+
+// plainPage is a view as text: no colours, no keys, no more lines than it has.
+func plainPage(opts Options, streams *term.IOStreams, v *store.View, now time.Time) string {
+	w, h := onceWidth, onceHeight
+	if streams.IsOutTTY() {
+		w, _ = streams.Size()
+	}
+	if opts.Width > 0 {
+		w, h = opts.Width, opts.Height
+	}
+	st := page.NewState()
+	if f, err := ParseFilter(opts.Filter); err == nil {
+		st.Filter = pageFilter(f)
+	}
+	st.Frame = page.Frame{Now: now, Location: time.Local, Version: opts.Version, Context: opts.Context.Name, Still: true, ReadOnly: true}
+	c := component.NewCanvas(w, h, styles.NewTheme(styles.NoColor, streams.ASCII()))
+	page.Draw(c, page.Get(pageNamed(opts.View)), v, &st)
+	return strings.TrimRight(strings.Join(c.Plain(), "\n"), "\n ") + "\n"
+}
+
+// unhealthy is why the exit code is not 0. Where nobody was asked for a verdict, what is seen decides.
+func unhealthy(v *store.View) string {
+	c := &v.Cluster
+	switch {
+	case !v.Health.At.IsZero():
+		if v.Health.Worst == sdk.HealthFail {
+			return "the cluster is not healthy"
+		}
+	case c.Link.State == store.LinkLost:
+		return "no broker can be reached"
+	case c.Dead > 0:
+		return fmt.Sprintf("%d nodes are dead", c.Dead)
+	case c.Shards > c.Leaders:
+		return fmt.Sprintf("%d shards have no leader", c.Shards-c.Leaders)
+	}
+	return ""
+}

@@ -1,0 +1,295 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/sdk"
+	"github.com/eastguard/eastguard/tui/feed"
+	"github.com/eastguard/eastguard/tui/store"
+	"github.com/eastguard/eastguard/tui/styles"
+)
+
+// framesPerSecond bounds how long a key waits for the screen: 40 ms. A frame that is like the one before costs next to
+// nothing, so it is the data's pace, not this, that decides what the program takes.
+const framesPerSecond = 25
+
+// stopTime is how long the screen may take to end in good order.
+const stopTime = 2 * time.Second
+
+// Run shows the cluster until it is told to end, or prints what was asked for. It returns when the terminal is as it
+// was before.
+func Run(ctx context.Context, opts Options, streams *term.IOStreams) error {
+	for {
+		next, err := runOnce(ctx, opts, streams, openFeed)
+		if err != nil || next == nil {
+			return err
+		}
+		opts = *next
+	}
+}
+
+// opener makes a feed.
+type opener func(opts Options, g *guard) (feed.Feed, error)
+
+// runOnce watches one cluster. next is how to go on with another.
+func runOnce(ctx context.Context, opts Options, streams *term.IOStreams, open opener) (next *Options, err error) {
+	text, why := textOnly(opts, streams)
+	if why != "" {
+		_, _ = fmt.Fprintln(streams.Err, why)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	g := &guard{cancel: cancel}
+	src, err := open(opts, g)
+	if err != nil {
+		return nil, err
+	}
+	if text {
+		err = once(ctx, opts, streams, src)
+	} else {
+		next, err = screenful(ctx, opts, streams, src, g)
+	}
+	cancel(nil)
+	closed := src.Close()
+	if fault := g.wait(); fault != nil {
+		_, _ = fmt.Fprintf(streams.Err, "%s\n\n%s\n", fault.Error(), fault.stack)
+		return nil, failure(sdk.CodeInternal, "%s", fault.Error())
+	}
+	if err == nil {
+		err = closed
+	}
+	return next, err
+}
+
+// textOnly reports whether there is no screen to draw on, or none is wanted; and what to say about it.
+func textOnly(opts Options, streams *term.IOStreams) (text bool, why string) {
+	switch {
+	case opts.Once:
+		return true, ""
+	case opts.Format != term.FormatTable && opts.Format != "":
+		return true, ""
+	case !streams.IsOutTTY():
+		return true, "eg-top: stdout is no terminal: one look, as with --once"
+	case !streams.IsInTTY():
+		return true, "eg-top: stdin is no terminal: one look, as with --once"
+	case opts.Getenv("TERM") == "dumb":
+		return true, "eg-top: TERM is dumb, which has no screen to draw on: one look, as with --once"
+	}
+	return false, ""
+}
+
+// screenful runs the screen.
+func screenful(ctx context.Context, opts Options, streams *term.IOStreams, src feed.Feed, g *guard) (next *Options, err error) {
+	tty, err := openTerminal(streams)
+	if err != nil {
+		return nil, err
+	}
+	defer tty.settle()
+	if opts.Duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, opts.Duration, errTimeUp)
+		defer cancel()
+	}
+	s := &session{opts: opts, src: src, guard: g, out: &screen{File: tty.out}}
+	s.model = newModel(opts, colors(opts, streams), streams.ASCII(), s.environment(ctx))
+	s.program = tea.NewProgram(&guarded{s.model, g},
+		tea.WithInput(tty.in), tea.WithOutput(s.out), tea.WithFPS(framesPerSecond), tea.WithColorProfile(s.model.mode.Profile()),
+		tea.WithoutSignalHandler())
+	s.pump = newPump(src.Messages(), opts.Refresh, src.Now, func(m any) { s.program.Send(m) })
+	s.pump.slow = s.out.slow
+	pumping, stop := context.WithCancel(ctx)
+	defer stop()
+	g.Go(func() { s.pump.run(pumping) })
+	return s.run(ctx, tty)
+}
+
+// errTimeUp is the cause of the end by --duration, which is a normal one.
+var errTimeUp = errors.New("the time is up")
+
+// session is one screen and what is behind it.
+type session struct {
+	opts    Options
+	src     feed.Feed
+	guard   *guard
+	out     *screen
+	pump    *pump
+	model   *model
+	program *tea.Program
+	usage   usage
+}
+
+// run runs the program until it ends. A program that does not end in good order is ended, and the terminal rescued.
+func (s *session) run(ctx context.Context, tty *terminal) (next *Options, err error) {
+	ended := make(chan struct{})
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		select {
+		case <-ended:
+			return
+		case <-ctx.Done():
+		}
+		go s.program.Send(stopMsg{context.Cause(ctx)}) // it blocks while the program does not take it
+		select {
+		case <-ended:
+		case <-time.After(stopTime):
+			tty.rescue() // whatever holds the program: the terminal is usable again
+			s.program.Kill()
+		}
+	}()
+	_, err = s.program.Run()
+	close(ended)
+	<-watching
+	if err != nil {
+		tty.rescue()
+	}
+	switch cause := context.Cause(ctx); {
+	case s.guard.caughtFault() != nil || errors.Is(cause, errTimeUp):
+		return nil, nil
+	case cause != nil:
+		return nil, cause
+	case err != nil:
+		return nil, failure(sdk.CodeInternal, "the terminal cannot be used any more: %v", err)
+	}
+	return s.following(), s.model.end
+}
+
+// following is how to go on, when another cluster was asked for.
+func (s *session) following() *Options {
+	next := s.model.next
+	if next == nil {
+		return nil
+	}
+	next.View = strings.ToLower(s.model.page.String())
+	next.AllowActions = false // what was allowed for one cluster is not for another
+	return next
+}
+
+// environment is the world as the model may touch it.
+func (s *session) environment(ctx context.Context) environment {
+	return environment{
+		ask:   func(f func(*pump)) bool { return s.pump.ask(f) },
+		look:  s.src.Show,
+		retry: s.src.Retry,
+		seeds: s.src.SetSeeds,
+		exec: func(words []string) tea.Cmd {
+			return func() (msg tea.Msg) {
+				s.guard.run(func() {
+					text, err := s.opts.Exec(ctx, s.model.opts.Context, words)
+					msg = execMsg{words, text, err}
+				})
+				return msg
+			}
+		},
+		save: func(name, text string) error { return os.WriteFile(name, []byte(text), 0o600) },
+		wall: time.Now,
+		cpu:  s.usage.text,
+	}
+}
+
+// colors is how many colours the terminal shall get.
+func colors(opts Options, streams *term.IOStreams) styles.Mode {
+	return styles.ModeFor(streams.OutStyle().On(), opts.Getenv)
+}
+
+// usage is what the program itself takes.
+type usage struct {
+	at    time.Time
+	spent time.Duration
+	last  string
+}
+
+// usageEvery is how often it is looked at.
+const usageEvery = 4 * time.Second
+
+func (u *usage) text() string {
+	now := time.Now()
+	if now.Sub(u.at) < usageEvery {
+		return u.last
+	}
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
+		return ""
+	}
+	spent := time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	if !u.at.IsZero() {
+		u.last = fmt.Sprintf("cpu %.1f%%", 100*float64(spent-u.spent)/float64(now.Sub(u.at)))
+	}
+	u.at, u.spent = now, spent
+	return u.last
+}
+
+// guarded is the model with its panics caught: the program then ends as by q, with the terminal as it was.
+type guarded struct {
+	*model
+	guard *guard
+}
+
+func (m *guarded) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
+	next, cmd = m, tea.Quit
+	m.guard.run(func() { _, cmd = m.model.Update(msg) })
+	return next, cmd
+}
+
+func (m *guarded) View() (v tea.View) {
+	v.AltScreen = true
+	m.guard.run(func() { v = m.model.View() })
+	return v
+}
+
+// leaveFor ends this screen to go on with another cluster.
+func (m *model) leaveFor(c Command) tea.Cmd {
+	next := m.opts
+	switch {
+	case m.opts.Replay != "":
+		m.say(styles.Warn, "this is a recording")
+		return nil
+	case c.Verb == "seeds":
+		seeds := strings.FieldsFunc(c.Arg, func(r rune) bool { return r == ',' || r == ' ' })
+		m.opts.Seeds, m.opts.Context.Seeds = seeds, seeds
+		m.env.seeds(seeds)
+		m.say(styles.Info, "looking for brokers at %s", strings.Join(seeds, " "))
+		return nil
+	default:
+		found := false
+		for _, known := range m.opts.Contexts {
+			if known.Name == c.Arg {
+				next.Context, next.Seeds, found = known, known.Seeds, true
+			}
+		}
+		if !found {
+			m.say(styles.Warn, "there is no context %s", term.Escape(c.Arg))
+			return nil
+		}
+	}
+	m.next = &next
+	return tea.Quit
+}
+
+// setRefresh is :refresh.
+func (m *model) setRefresh(arg string) {
+	every, err := term.ParseDuration(arg)
+	if err != nil || every < 100*time.Millisecond || every > time.Minute {
+		m.say(styles.Warn, "refresh wants 100ms to 1m")
+		return
+	}
+	m.refresh(every)
+}
+
+// failureOf is the error of a cluster that cannot be reached.
+func failureOf(l store.Link) error {
+	text := l.Error
+	if text == "" {
+		text = "no broker answers"
+	}
+	return failure(sdk.CodeUnreachable, "%s", text)
+}

@@ -1,0 +1,79 @@
+package app
+
+import (
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	xterm "golang.org/x/term"
+
+	"github.com/eastguard/eastguard/internal/term"
+)
+
+// leave puts a terminal's modes back: no mouse, no pasting, no other screen, a cursor.
+const leave = "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?2026l\x1b[<u\x1b[>4;0m\x1b[?1049l\x1b[?25h\x1b[m\r"
+
+// terminal is the one that the program draws on, and how it was before.
+type terminal struct {
+	in, out *os.File
+	before  *xterm.State
+	once    sync.Once
+}
+
+// openTerminal remembers how the terminal is. It changes nothing.
+func openTerminal(s *term.IOStreams) (*terminal, error) {
+	in, okIn := s.In.(*os.File)
+	out, okOut := s.Out.(*os.File)
+	if !okIn || !okOut {
+		return nil, invalid("the screen needs a terminal: use --once")
+	}
+	before, err := xterm.GetState(int(in.Fd()))
+	if err != nil {
+		return nil, invalid("the screen needs a terminal to read keys from: use --once")
+	}
+	return &terminal{in: in, out: out, before: before}, nil
+}
+
+// settle puts the line settings back as they were. It may be called again.
+func (t *terminal) settle() { _ = xterm.Restore(int(t.in.Fd()), t.before) }
+
+// rescue is settle for when the program could not end in good order: the modes too.
+func (t *terminal) rescue() {
+	t.once.Do(func() {
+		done := make(chan struct{})
+		go func() { // a terminal that takes nothing any more must not hold the program
+			_, _ = io.WriteString(t.out, leave)
+			close(done)
+		}()
+		select {
+		case <-done:
+		case <-time.After(time.Second):
+		}
+	})
+	t.settle()
+}
+
+// slowWrite is how long a write may block before the screen is drawn half as often.
+const slowWrite = 50 * time.Millisecond
+
+// screen is the terminal as Bubble Tea writes to it. It counts, and notices when the line is slow.
+type screen struct {
+	*os.File
+	bytes   atomic.Int64
+	slowest atomic.Int64 // nanoseconds of the slowest write since the last look
+}
+
+func (s *screen) Write(b []byte) (int, error) {
+	start := time.Now()
+	n, err := s.File.Write(b)
+	s.bytes.Add(int64(n))
+	if took := int64(time.Since(start)); took > s.slowest.Load() {
+		s.slowest.Store(took)
+	}
+	return n, err
+}
+
+// slow reports whether a write has blocked since the last call.
+func (s *screen) slow() bool { return time.Duration(s.slowest.Swap(0)) > slowWrite }
