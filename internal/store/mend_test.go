@@ -4,7 +4,9 @@ import (
 	"bytes"
 	oldrand "math/rand"
 	"math/rand/v2"
+	"slices"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -191,18 +193,28 @@ func TestMendTakesOnlyWhatFits(t *testing.T) {
 	require.ErrorIs(t, err, base.CodeNotReplica)
 }
 
-// What the log refused of a mend is taken back, so that it can be given again.
+// What the log refused of a mend is taken back, so that it can be given again; so is what no file had room for.
 func TestAMendThatTheDiskRefusesIsTakenUpAgain(t *testing.T) {
 	_, all := whole(t, 100)
 	mem := vfs.NewMem()
-	n := start(t, mem, tiny())
+	disk := vfs.NewFault(mem)
+	n := start(t, disk, tiny())
 	n.openSegment(specOf(1, 3, 10))
 	n.seal(1, endOf(all))
-	has := n.untilFull(mem, func(i int) error { return n.Mend(1, clones(all[i:i+1])) })
-	require.Less(t, has, len(all))
-	info, _ := n.Info(1)
-	require.Equal(t, endOf(all[:has]), info.DurableEnd)
-	require.NoError(t, n.Mend(1, clones(all[has:])))
+	missing := func() []Batch {
+		info, _ := n.Info(1)
+		from := slices.IndexFunc(all, func(b Batch) bool { return b.Header.BaseOffset == info.DurableEnd })
+		return clones(all[from:])
+	}
+	disk.Add(vfs.Rule{Ops: vfs.OpWrite, Path: "data/wal/*.wal", Times: 1, Err: syscall.ENOSPC})
+	require.ErrorIs(t, n.Mend(1, missing()[:50]), base.CodeDiskFull)
+	require.Len(t, missing(), len(all), "nothing was taken")
+	disk.Clear()
+	n.space.probe(0)
+
+	n.untilFull(mem, func(int) error { return n.Mend(1, missing()[:1]) })
+	require.Less(t, len(missing()), len(all))
+	require.NoError(t, n.Mend(1, missing()))
 	sameBytes(t, bytesOf(all), n.mustRead(refOf(1), 10, 2000))
 	n.restart()
 	sameBytes(t, bytesOf(all), n.mustRead(refOf(1), 10, 2000))
@@ -228,6 +240,9 @@ func TestAMendedTailTakesThePlaceOfAVoidOne(t *testing.T) {
 		info, _ = n.Info(1)
 		require.Equal(t, endOf(all[:has]), info.DurableEnd)
 		require.EqualValues(t, len(bytesOf(all[:has])), info.Bytes)
+		if !flushed {
+			require.Equal(t, info.DurableEnd, n.segmentOf(1).state.End(), "what the range remembers ends there too")
+		}
 		tail, err := donor.Tail(1, info.DurableEnd, endOf(all), 1<<20)
 		require.NoError(t, err)
 		require.NoError(t, n.Mend(1, clones(tail.Batches)))
