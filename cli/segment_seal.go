@@ -218,7 +218,7 @@ func sealPage(p *term.Page, doc sealedSegment) {
 		p.Table(doc.Known)
 	}
 	for _, n := range doc.Silent {
-		p.Line("%s the copy on %s did not answer; what only it had goes", p.Style().Warn("unknown:"), term.Escape(n))
+		p.Line("%s whether the copy on %s is whole; what only it had goes", p.Style().Warn("unknown:"), term.Escape(n))
 	}
 	if doc.Lossy {
 		p.Line("%s", p.Style().Bad("records acked above the boundary may be lost"))

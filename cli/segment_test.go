@@ -89,7 +89,7 @@ func TestSegmentForceSeal(t *testing.T) {
 	out, _, exit, admin := onThree(t, nil, "segment force-seal s5 --dry-run")
 	require.Equal(t, ExitOK, exit)
 	require.Empty(t, admin.forced)
-	for _, want := range []string{"240", "Copies that answered", "the copy on n1 did not answer", "may be lost"} {
+	for _, want := range []string{"240", "Copies that answered", "unknown: whether the copy on n1 is whole", "may be lost"} {
 		require.Contains(t, out, want)
 	}
 	_, _, exit, _ = onThree(t, nil, "segment force-seal s5 --accept-data-loss")

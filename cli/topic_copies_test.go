@@ -30,7 +30,7 @@ func TestTopicDescribeIsHonest(t *testing.T) {
 		"as many as asked for": {3, []sdk.SegmentDetail{segment("n1", "n2", "n3")}, []string{"factor 3\n"}},
 		"fewer than asked for": {3, []sdk.SegmentDetail{segment("n1", "n2")}, []string{"factor 3; 1 segment with fewer copies, down to 2 of 3\n"}},
 		"one does not count":   {3, []sdk.SegmentDetail{behind}, []string{"down to 2 of 3\n", "n3 (behind)"}},
-		"nobody knows":         {1, []sdk.SegmentDetail{silent}, []string{"not counted: 1 segment whose leader did not answer\n", "no_answer"}},
+		"nobody knows":         {1, []sdk.SegmentDetail{silent}, []string{"not counted: 1 segment of which no replica answered\n", "no_answer"}},
 	} {
 		topic := fakeTopic("t", 1)
 		topic.Copies = c.copies
@@ -45,6 +45,39 @@ func TestTopicDescribeIsHonest(t *testing.T) {
 				t.Errorf("%s: no %q in\n%s", name, want, out)
 			}
 		}
+	}
+}
+
+// What was given up is shown for as long as the topic lives, also when its segments have gone.
+func TestTopicDescribeShowsLosses(t *testing.T) {
+	topic := fakeTopic("t", 1)
+	client := &fakeClient{admin: &fakeAdmin{topics: map[string]sdk.TopicDetail{"t": topic}}}
+	describe := func(args ...string) string {
+		client.admin.topics["t"] = topic
+		out, _, err := run(t, client, "", true, nil, append([]string{"topic", "describe", "t"}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if out := describe(); strings.Contains(out, "may be gone") {
+		t.Errorf("a loss where there was none:\n%s", out)
+	}
+	topic.Losses, topic.Lost = 33, []sdk.SegmentLoss{
+		{Range: 2, Segment: 40, End: 1200, TimeMs: 1},
+		{Range: 1, Segment: 41, End: 77, TimeMs: 2, Forced: &sdk.ForcedSeal{Reason: "rack burnt\x1b[2J", Silent: []base.NodeID{"n2", "n3"}}},
+	}
+	out := describe()
+	for _, want := range []string{"33 seals above whose ends acked records may be gone", "r2     s40      1200", "forced", "restarted", "rack burnt", "n2 n3"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "\x1b[2J") {
+		t.Error("an operator's words are not escaped")
+	}
+	if out := describe("--jq", ".losses, .loss_list[1].silent[0]", "-o", "json"); !strings.Contains(out, "33") || !strings.Contains(out, "n2") {
+		t.Errorf("for programs: %s", out)
 	}
 }
 

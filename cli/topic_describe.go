@@ -30,10 +30,23 @@ type topicDocument struct {
 	topicRow
 	Version    uint64       `json:"version"`
 	Durability string       `json:"durability"`
-	Copies     int          `json:"copies" doc:"replicas that this version makes of a segment, whatever the factor"`
+	Copies     int          `json:"copies" doc:"replicas that a segment is to have"`
 	FewCopies  int          `json:"under_replicated" doc:"segments with fewer copies than the replication factor"`
+	Losses     int          `json:"losses" doc:"seals above whose ends acked records may be gone, ever"`
+	LossList   []lossRow    `json:"loss_list" doc:"the last of them, oldest first"`
 	RangeList  []rangeRow   `json:"range_list"`
 	Config     []settingRow `json:"config"`
+}
+
+// lossRow is one seal above whose end acked records may be gone.
+type lossRow struct {
+	Range   string    `json:"range" col:"RANGE"`
+	Segment string    `json:"segment" col:"SEGMENT"`
+	End     int64     `json:"end" col:"END"`
+	At      term.Time `json:"at" col:"AT" as:"stamp"`
+	Why     string    `json:"why" col:"WHY" doc:"forced: an operator accepted it; restarted: no replica had run unbroken, and the topic acks before fsync"`
+	Reason  string    `json:"reason" col:"REASON" doc:"the operator's words"`
+	Silent  []string  `json:"silent" col:"UNKNOWN-COPIES" doc:"replicas whose copies were not known"`
 }
 
 type rangeRow struct {
@@ -73,7 +86,7 @@ type segmentRow struct {
 	CreatedAt term.Time    `json:"created_at" col:"AGE" as:"age"`
 	SealedAt  term.Time    `json:"sealed_at" col:"SEALED,wide"`
 	GapMs     int64        `json:"gap_ms" col:"GAP,wide" as:"ms"`
-	Unknown   bool         `json:"unknown" doc:"its leader did not answer: end, records and bytes are not known"`
+	Unknown   bool         `json:"unknown" doc:"no replica answered: end, records and bytes are not known"`
 }
 
 // replicaRow is one replica of a segment in topic describe.
@@ -134,6 +147,7 @@ func newTopicDocument(t sdk.TopicDetail) topicDocument {
 	doc := topicDocument{
 		Schema: schemaTopicDescribe, topicRow: newTopicRow(t.Summary), Version: uint64(t.Summary.Version),
 		Durability: t.Config.Durability.String(), Copies: t.Copies, RangeList: []rangeRow{}, Config: []settingRow{},
+		Losses: t.Losses, LossList: lossRows(t.Lost),
 	}
 	for _, r := range t.Ranges {
 		doc.RangeList = append(doc.RangeList, newRangeRow(t.Summary.Name, r))
@@ -149,6 +163,18 @@ func newTopicDocument(t sdk.TopicDetail) topicDocument {
 		doc.Config = append(doc.Config, settingRow{Key: s.Key, Value: s.Value, Default: s.Default, Source: s.Source, Help: s.Help})
 	}
 	return doc
+}
+
+func lossRows(lost []sdk.SegmentLoss) []lossRow {
+	rows := []lossRow{}
+	for _, l := range lost {
+		row := lossRow{Range: l.Range.String(), Segment: l.Segment.String(), End: l.End, At: timeOf(l.TimeMs), Why: "restarted", Silent: []string{}}
+		if f := l.Forced; f != nil {
+			row.Why, row.Reason, row.Silent = "forced", f.Reason, nodeIDs(f.Silent)
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 func newRangeRow(topic string, r sdk.RangeDetail) rangeRow {
@@ -200,6 +226,10 @@ func (o *topicDescribeOptions) page(p *term.Page, doc topicDocument) {
 	all := !o.ranges && !o.segments && !o.config
 	if all {
 		o.summary(p, doc)
+	}
+	if all && doc.Losses > 0 {
+		p.Heading(plural(int64(doc.Losses), "seal") + " above whose ends acked records may be gone")
+		p.Table(doc.LossList)
 	}
 	if all || o.ranges {
 		section(p, all, "Ranges")
@@ -300,7 +330,7 @@ func lackingText(doc topicDocument) string {
 	}
 	switch {
 	case unknown > 0:
-		return fmt.Sprintf("; not counted: %s whose leader did not answer", plural(unknown, "segment"))
+		return fmt.Sprintf("; not counted: %s of which no replica answered", plural(unknown, "segment"))
 	case doc.Partial:
 		return "; not all leaders answered, so it may be more"
 	}

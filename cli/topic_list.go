@@ -87,7 +87,7 @@ func (o *topicListOptions) notePartial(rows []topicRow) {
 		}
 	}
 	if n > 0 && !o.machine() {
-		o.note("the size of %s lacks segments whose leaders did not answer: eg-cli node list", plural(n, "topic"))
+		o.note("the size of %s lacks segments of which no replica answered: eg-cli node list", plural(n, "topic"))
 	}
 }
 

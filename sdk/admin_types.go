@@ -61,9 +61,9 @@ type (
 	//	Settings []Setting     // effective values with their sources
 	//	Ranges   []RangeDetail // by id; trimmed-away ones are gone
 	//	Nodes    []NodeAddress
-	//	Copies   int                // how many replicas a segment is to have
-	//	Losses   int                // seals above whose ends acked records may be gone, ever
-	//	Lost     []wire.SegmentLoss // the last of them, oldest first
+	//	Copies   int           // how many replicas a segment is to have
+	//	Losses   int           // seals above whose ends acked records may be gone, ever
+	//	Lost     []SegmentLoss // the last of them, oldest first
 	TopicDetail = wire.TopicDetail
 	// RangeDetail is everything about one range.
 	//
@@ -110,7 +110,7 @@ type (
 	//	Node       NodeID
 	//	Disk       DiskID
 	//	DurableEnd int64
-	//	State      string // leader, in_sync, behind, missing, restarted, damaged, no_answer; see the constants
+	//	State      string // leader, in_sync, behind, missing, restarted, damaged, no_answer
 	ReplicaDetail = wire.ReplicaDetail
 	// Setting is one effective setting and where it comes from.
 	//

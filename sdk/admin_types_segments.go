@@ -46,6 +46,14 @@ type (
 	//	TimeMs int64
 	//	Silent []NodeID // replicas whose copies were not known
 	ForcedSeal = wire.ForcedSeal
+	// SegmentLoss is a seal above whose end acked records may be gone. It is remembered for as long as the topic lives.
+	//
+	//	Range   RangeID
+	//	Segment SegmentID
+	//	End     int64
+	//	TimeMs  int64
+	//	Forced  *ForcedSeal // an operator accepted it; absent: all replicas had lost their memory, in a topic that acks before fsync
+	SegmentLoss = wire.SegmentLoss
 	// SealedSegment is a segment ended, or that would be, and its successor.
 	//
 	//	Topic    string

@@ -195,7 +195,7 @@ type ReplicaDetail struct {
 	Node       base.NodeID `cbor:"1,keyasint"`
 	Disk       base.DiskID `cbor:"2,keyasint,omitempty"`
 	DurableEnd int64       `cbor:"3,keyasint,omitempty"`
-	State      string      `cbor:"4,keyasint,omitempty"` // leader, in_sync, behind, missing, restarted, damaged, no_answer; see the constants
+	State      string      `cbor:"4,keyasint,omitempty"` // leader, in_sync, behind, missing, restarted, damaged, no_answer
 }
 
 // The states of a replica. Only of a sealed segment one can be behind: who takes part in an active one has acked all that
