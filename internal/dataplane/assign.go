@@ -218,7 +218,7 @@ func isMemory(asg *meta.Assignment) bool { return asg.Config.Durability == base.
 func (a *actor) moved(leader base.NodeID) {
 	a.leader = leader
 	a.rest = resting{times: times{lastMs: a.rest.lastMs}}
-	a.rolledAt = time.Time{}
+	a.rolledAt, a.refusal = time.Time{}, nil
 	a.become(elsewhere)
 	a.failWaiting(a.notHere())
 	a.tellLeadWaits(a.notHere())
@@ -279,7 +279,7 @@ func (a *actor) beginToLead(state *rangestate.State, encoded []byte, now time.Ti
 	if !a.rolledAt.IsZero() {
 		rolled.Gap = now.Sub(a.rolledAt)
 		a.plane.metrics.gap.Observe(rolled.Gap)
-		a.rolledAt = time.Time{}
+		a.rolledAt, a.refusal = time.Time{}, nil
 	}
 	a.rest = resting{}
 	a.takeLead(lead, now)

@@ -250,6 +250,7 @@ func (l *fakeLog) RangeState(seg base.SegmentID) (*rangestate.State, error) {
 type fakeCoord struct {
 	mu        sync.Mutex
 	silent    bool
+	refusal   error // of every request; nil: they are granted
 	asked     []RollRequest
 	next      base.SegmentID
 	config    base.TopicConfig
@@ -264,6 +265,9 @@ func (c *fakeCoord) requestRoll(_ context.Context, asked RollRequest) (meta.Assi
 	c.asked = append(c.asked, asked)
 	if c.silent {
 		return meta.Assignment{}, context.DeadlineExceeded
+	}
+	if c.refusal != nil {
+		return meta.Assignment{}, c.refusal
 	}
 	end := asked.End
 	if asked.End < 0 {

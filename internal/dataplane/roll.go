@@ -118,6 +118,9 @@ func (a *actor) ask(req RollRequest) {
 }
 
 func (a *actor) onRollAnswer(req RollRequest, answer meta.Assignment, err error, now time.Time) {
+	if !a.rolledAt.IsZero() {
+		a.refusal = err
+	}
 	switch {
 	case err == nil && answer.Segment != 0:
 		a.assigned(answer, nil, now)
@@ -127,4 +130,17 @@ func (a *actor) onRollAnswer(req RollRequest, answer meta.Assignment, err error,
 		a.warnedAt = now
 		a.plane.o.Logger.Warn("roll not answered, asking again", "range", a.ref.String(), "segment", req.Segment.String(), "error", err)
 	}
+}
+
+// because adds to what an append is told that waits for a successor why there is none yet.
+func (a *actor) because(err *base.Error) *base.Error {
+	if a.refusal == nil {
+		return err
+	}
+	why := a.refusal.Error()
+	if e := new(base.Error); errors.As(a.refusal, &e) && e.Msg != "" {
+		why = e.Msg
+	}
+	err.Msg += ": " + why
+	return err
 }

@@ -113,7 +113,7 @@ func (a *actor) onTick(now time.Time) {
 
 // expireInFlight answers those whose batch is on its way to the disk for longer than they wait. It stays on its way.
 func (a *actor) expireInFlight(now time.Time) {
-	late := base.Errorf(base.CodeTimeout, opAppend, "the batch was not durable by the deadline").WithOutcome(base.Unknown)
+	late := a.because(base.Errorf(base.CodeTimeout, opAppend, "the batch was not durable by the deadline")).WithOutcome(base.Unknown)
 	a.lead.replica.Each(func(b *batch) bool {
 		b.expire(now, late)
 		return true
@@ -134,10 +134,10 @@ func (a *actor) expireWaiting(now time.Time) {
 	case leading:
 		err = base.Errorf(base.CodeBusy, opAppend, "the broker has as much in flight as it may")
 		if a.lead != nil && a.lead.replica.State() != replica.Leading {
-			err = base.Errorf(base.CodeNoLeader, opAppend, "the range's segment is being sealed")
+			err = a.because(base.Errorf(base.CodeNoLeader, opAppend, "the range's segment is being sealed"))
 		}
 	case opening, interrupted, elsewhere, ended, gone:
-		err = base.Errorf(base.CodeNoLeader, opAppend, "the range's next segment is not open yet")
+		err = a.because(base.Errorf(base.CodeNoLeader, opAppend, "the range's next segment is not open yet"))
 	}
 	dropped := a.waiting.filter(func(b *batch) bool {
 		if now.Sub(b.arrived) >= limit {
