@@ -12,6 +12,7 @@ import (
 	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/component"
 	"github.com/eastguard/eastguard/tui/store"
+	"github.com/eastguard/eastguard/tui/store/storetest"
 	"github.com/eastguard/eastguard/tui/styles"
 )
 
@@ -23,12 +24,10 @@ var nasty = []string{
 // views are all that the pages were made for, and views with nasty names everywhere.
 func views() []*store.View {
 	list := []*store.View{nil, {}, nastyScript().view()}
-	for _, nodes := range []int{5, 60} {
-		for _, make := range scenes(nodes) {
-			list = append(list, make())
-		}
+	for _, make := range scenes(5) {
+		list = append(list, make())
 	}
-	return list
+	return append(list, scenes(60)["lost"](), storetest.View(storetest.Options{Start: noon}, storetest.RepairAt+time.Second))
 }
 
 // nastyScript has such a name in every place that can have one.

@@ -35,8 +35,15 @@ func scenes(nodes int) map[string]func() *store.View {
 	return map[string]func() *store.View{
 		"incident": func() *store.View { return newScript(nodes).grouped().incident().view() },
 		"empty":    func() *store.View { return &store.View{} },
-		"calm":     func() *store.View { s := newScript(nodes); s.well = true; s.calm(); s.health(false); s.calmNow(); return s.view() },
-		"lost":     func() *store.View { return newScript(nodes).incident().lost().st.View(noon.Add(12 * time.Second)) },
+		"calm": func() *store.View {
+			s := newScript(nodes)
+			s.well = true
+			s.calm()
+			s.health(false)
+			s.calmNow()
+			return s.view()
+		},
+		"lost": func() *store.View { return newScript(nodes).incident().lost().st.View(noon.Add(12 * time.Second)) },
 	}
 }
 

@@ -24,7 +24,7 @@ func (d *drawing) keyspace(topic string, most float64) component.Keyspace {
 	k := component.Keyspace{Slices: make([]component.Slice, len(active)), Most: most}
 	now := d.st.Frame.Now
 	for i, r := range active {
-		s := component.Slice{Start: r.Start, End: r.End, Rate: r.InBytes, Name: r.Key.Range.String()}
+		s := component.Slice{Start: r.Start, End: r.End, Rate: r.InBytes}
 		s.Fresh = !d.st.Frame.Still && len(r.Parents) > 0 && !r.Created.IsZero() && now.Sub(r.Created) < freshFor
 		switch {
 		case r.Load == "pressure" && r.Streak == splitStreak-1:

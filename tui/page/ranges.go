@@ -49,7 +49,11 @@ var rangeTable = &table[*store.Range]{
 		return source[*store.Range]{
 			version: v.Ranges.Version, scope: topic, n: len(list), at: func(i int) *store.Range { return list[i] },
 			find: func(id string) int {
-				return slices.IndexFunc(list, func(r *store.Range) bool { return r.Key.Topic+"/"+r.Key.Range.String() == id })
+				key, ok := rangeKey(id)
+				if !ok {
+					return -1
+				}
+				return slices.IndexFunc(list, func(r *store.Range) bool { return r.Key == key })
 			},
 		}
 	},
@@ -105,6 +109,16 @@ var rangeTable = &table[*store.Range]{
 			return plain(text)
 		}},
 	},
+}
+
+// rangeKey reads the id of a row: orders/r9.
+func rangeKey(id string) (key store.RangeKey, ok bool) {
+	at := strings.LastIndexByte(id, '/')
+	if at < 0 {
+		return key, false
+	}
+	r, err := sdk.ParseRangeID(id[at+1:])
+	return store.RangeKey{Topic: id[:at], Range: r}, err == nil
 }
 
 // rangeRate puts what is sealed behind everything else.
@@ -174,6 +188,11 @@ func (d *drawing) keyspaceOf(r component.Rect, topic string) {
 		return
 	}
 	k := d.keyspace(topic, 0)
+	if !k.Dense(inside.W) {
+		for i, r := range d.v.KeyspaceOf(topic) {
+			k.Slices[i].Name = r.Key.Range.String()
+		}
+	}
 	k.Scale(d.c, inside.Line(0))
 	k.Bar(d.c, inside.Line(1))
 	k.Names(d.c, inside.Line(2))
@@ -243,11 +262,13 @@ func (d *drawing) branches(r component.Rect, pen *component.Pen, chain []*store.
 
 // lineageTarget is the range whose lineage is shown: the selected one, else the youngest that came from others.
 func (d *drawing) lineageTarget(topic string) *store.Range {
-	var young *store.Range
-	for _, r := range d.v.RangesOf(topic) {
-		if d.st.Panels[0].Selected == topic+"/"+r.Key.Range.String() {
+	if key, ok := rangeKey(d.st.Panels[0].Selected); ok && key.Topic == topic {
+		if r := d.v.Ranges.Get(key); r != nil {
 			return r
 		}
+	}
+	var young *store.Range
+	for _, r := range d.v.RangesOf(topic) {
 		if len(r.Parents) > 0 && (young == nil || r.Created.After(young.Created)) {
 			young = r
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,7 +39,11 @@ var segmentTable = &table[*store.Segment]{
 			}
 		}
 		s.find = func(id string) int {
-			return slices.IndexFunc(v.Segments.Rows(), func(g *store.Segment) bool { return g.ID.String() == id })
+			n, err := strconv.ParseUint(strings.TrimPrefix(id, "s"), 10, 64)
+			if err != nil {
+				return -1
+			}
+			return v.Segments.Index(sdk.SegmentID(n))
 		}
 		return s
 	},
