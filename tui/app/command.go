@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/eastguard/eastguard/internal/term"
 )
@@ -194,7 +195,8 @@ func extend(line, before, word string, candidates []string) (string, []string) {
 	common := candidates[0]
 	for _, c := range candidates[1:] {
 		for !strings.HasPrefix(c, common) {
-			common = common[:len(common)-1]
+			_, size := utf8.DecodeLastRuneInString(common)
+			common = common[:len(common)-size]
 		}
 	}
 	if len(common) < len(word) {

@@ -232,7 +232,10 @@ func (m *model) lookAt(t time.Time) {
 		m.past.want, m.past.hasWant = t, true
 		return
 	}
-	m.past.asking = m.env.ask(func(p *pump) { p.past(t) })
+	m.past.asking = true // before the answer can come
+	if !m.env.ask(func(p *pump) { p.past(t) }) {
+		m.past.asking = false
+	}
 }
 
 // step goes back or forward in time.
