@@ -14,7 +14,14 @@ import (
 const (
 	attemptTimeout = 10 * time.Second
 	attemptGrace   = time.Second
+	answerMargin   = 250 * time.Millisecond
 )
+
+// answerWithin is how long a broker is given for a try of a batch that has so much time left. It is less than that, so
+// that what the broker has to say for itself is heard before the batch is given up.
+func answerWithin(left time.Duration) time.Duration {
+	return min(left-min(answerMargin, left/20), attemptTimeout)
+}
 
 // send encodes the batch at its first try and hands it to the connection. An error means that nothing was sent
 // and that no answer will come.
@@ -29,7 +36,7 @@ func (b *buffer) send(conn *mux.Conn, bt *batch, try int) error {
 	if limit := b.p.c.maxBatch.Load(); limit > 0 && int64(len(bt.encoded)) > limit {
 		return base.Errorf(base.CodeBatchTooLarge, "send", "the batch has %d bytes, the brokers take %d", len(bt.encoded), limit)
 	}
-	timeout := min(time.Until(bt.deadline), attemptTimeout)
+	timeout := answerWithin(time.Until(bt.deadline))
 	b.p.stats.tries.Add(1)
 	_, err := conn.Go(wire.KindProduce, bt.request(b.ref, timeout), bt.body(), func(r mux.Response, err error) {
 		b.answered(conn, bt, try, r, err)

@@ -355,6 +355,20 @@ func TestDeliveryTimeout(t *testing.T) {
 			require.NoError(t, p.Close(t.Context()))
 		})
 	})
+	t.Run("the broker's reason is heard before time is up", func(t *testing.T) {
+		inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+			c.addTopic("orders", 1)
+			c.script = func(_ int, p *fakeProduce) verdict { // one that waits for as long as it was told to
+				time.Sleep(time.Duration(p.req.TimeoutMs) * time.Millisecond)
+				return verdict{refuse: base.Errorf(base.CodeNoLeader, "append", "2 of 4 nodes can take a segment, 3 are needed")}
+			}
+			p, err := cl.NewProducer("orders", WithLinger(0), WithDeliveryTimeout(9500*time.Millisecond))
+			require.NoError(t, err)
+			_, err = p.Send(t.Context(), Record{Value: value(0)})
+			require.ErrorContains(t, err, "2 of 4 nodes can take a segment, 3 are needed")
+			require.NoError(t, p.Close(t.Context()))
+		})
+	})
 	t.Run("a dead connection is noticed", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
 			topic := c.addTopic("orders", 1)
