@@ -301,6 +301,15 @@ func TestFollowerThatIsNotConnectedYet(t *testing.T) {
 			require.Equal(t, []base.NodeID{"n3"}, r.coord.requests()[0].Lost)
 		})
 	})
+	t.Run("refuses", func(t *testing.T) {
+		gone := func(s *scripted, _ *Options) { s.followers["n3"].link.Up, s.followers["n3"].link.Refused = false, true }
+		trioBubble(t, gone, func(t *testing.T, r *trio) {
+			began := time.Now()
+			require.NoError(t, (<-r.append(plain(1), 0)).err)
+			require.InDelta(t, r.plane.askAgain().Seconds(), time.Since(began).Seconds(), 2*tickEvery.Seconds(), "a moment, not as long as for one that is on its way")
+			require.Equal(t, []base.NodeID{"n3"}, r.coord.requests()[0].Lost)
+		})
+	})
 	t.Run("is the process before the one that was placed", func(t *testing.T) {
 		older := func(s *scripted, _ *Options) { s.followers["n3"].link.Boot = boot - 1 }
 		trioBubble(t, older, func(t *testing.T, r *trio) {
@@ -330,6 +339,31 @@ func TestFullQueueHoldsBatchesBack(t *testing.T) {
 		}
 		batches := r.links.followers["n2"].batches()
 		require.Len(t, batches, 6)
+		for i, m := range batches {
+			require.EqualValues(t, i, m.first, "in order, each once")
+		}
+		require.Empty(t, r.coord.requests())
+	})
+}
+
+// What does not fit comes again from its first batch on, however many were to be sent at once.
+func TestFullQueueOfANewSession(t *testing.T) {
+	trioBubble(t, nil, func(t *testing.T, r *trio) {
+		require.NoError(t, (<-r.append(plain(1), 0)).err)
+		r.links.relink("n2", down)
+		var acks []<-chan outcome
+		for range 4 {
+			acks = append(acks, r.append(plain(1), 0))
+		}
+		r.links.edit("n2", func(f *scriptedFollower) { f.full = true })
+		r.links.relink("n2", up)
+		time.Sleep(100 * time.Millisecond)
+		r.links.edit("n2", func(f *scriptedFollower) { f.full = false })
+		for _, ack := range acks {
+			require.NoError(t, (<-ack).err)
+		}
+		batches := r.links.followers["n2"].batches()
+		require.Len(t, batches, 5)
 		for i, m := range batches {
 			require.EqualValues(t, i, m.first, "in order, each once")
 		}
