@@ -168,7 +168,9 @@ func (s *Server) serve(context.Context) error {
 	s.metaPool = newPool("metadata", metaWorkers, metaQueue)
 	s.watches.begin(watchSource{
 		node: s.id.Node, boot: s.id.Boot, cluster: s.id.Cluster, journal: s.journal, state: s.watchedState, run: s.metaPool.run,
+		counters: s.nodeCounters,
 	})
+	s.logReaders.begin(s.id.Node, s.id.Boot, &s.logs, s.metaPool.run)
 	s.mux = mux.NewServer(mux.ServerOptions{
 		Handler: s, Hello: s.hello,
 		MaxConns: s.cfg.MaxConnections, MaxInFlightRequests: maxInFlight, MaxInFlightBytes: max(maxInFlightBytes, 2*s.maxBatchBytes()),
@@ -215,6 +217,7 @@ func (s *Server) finishRequests() error {
 	s.closing.Store(true)
 	s.parked.close()
 	s.watches.close()
+	s.logReaders.close()
 	ctx, cancel := context.WithTimeout(context.Background(), drainWithin)
 	defer cancel()
 	// Side by side: the connections stay open until every answer is written, and the plane gives the answers.

@@ -70,6 +70,8 @@ func (s *Server) Handle(ctx context.Context, r *mux.Request) {
 		s.listSegments(ctx, r)
 	case wire.KindWatchNode:
 		s.watchNode(ctx, r)
+	case wire.KindWatchLogs:
+		s.watchLogs(ctx, r)
 	case wire.KindHello:
 		r.Fail(base.Errorf(base.CodeInvalidArgument, "hello", "this connection has shaken hands already"))
 	default:

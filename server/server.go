@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -66,19 +67,23 @@ type Server struct {
 	}
 	parked   parkingLot
 	watches  watches
-	answers  map[askTopic]answerer // read only
-	asks     crew                  // answer other nodes' questions
-	leadAt   leadTimes
-	leaders  leaderWatch
-	told     eventCounts
-	words    sealWords
-	cuts     lossCache
-	alone    isolation
-	retired  chan struct{} // an operator wants this node to leave
-	started  time.Time
-	progress progress
-	visible  atomic.Bool // id and host are there; for Inspect, which may come at any time
-	closing  atomic.Bool
+	counting *counting
+	logs     logRing
+
+	logReaders logReaders
+	answers    map[askTopic]answerer // read only
+	asks       crew                  // answer other nodes' questions
+	leadAt     leadTimes
+	leaders    leaderWatch
+	told       eventCounts
+	words      sealWords
+	cuts       lossCache
+	alone      isolation
+	retired    chan struct{} // an operator wants this node to leave
+	started    time.Time
+	progress   progress
+	visible    atomic.Bool // id and host are there; for Inspect, which may come at any time
+	closing    atomic.Bool
 
 	undo      task.Closer // what Start has done so far
 	tasks     sync.WaitGroup
@@ -101,7 +106,7 @@ var kinds = []wire.Kind{
 	wire.KindLatestByKey, wire.KindRoute, wire.KindLocate, wire.KindCreateTopic, wire.KindAlterTopic,
 	wire.KindDeleteTopic, wire.KindListTopics, wire.KindDescribeTopic, wire.KindOpenProducer,
 	wire.KindClusterStatus, wire.KindClusterHealth, wire.KindDescribeNode,
-	wire.KindListNodes, wire.KindNodeRing, wire.KindReach, wire.KindChangeNode, wire.KindWatchNode,
+	wire.KindListNodes, wire.KindNodeRing, wire.KindReach, wire.KindChangeNode, wire.KindWatchNode, wire.KindWatchLogs,
 	wire.KindListShards, wire.KindDescribeShard, wire.KindLocateShard, wire.KindTransferShard, wire.KindBalanceShards,
 	wire.KindRecoverShard,
 	wire.KindListSegments, wire.KindDescribeSegment, wire.KindSealSegment, wire.KindForceSealSegment,
@@ -121,6 +126,8 @@ func New(cfg config.Config, deps Deps) (*Server, error) {
 		},
 		fatal: make(chan error, 1), stopped: make(chan error, 1),
 	}
+	s.deps.Logger = slog.New(&ringHandler{ring: &s.logs, next: deps.Logger.Handler()})
+	s.counting = newCounting(r, &s.metrics)
 	s.halt, s.haltNow = context.WithCancelCause(context.Background())
 	s.founding.turn = newTurn()
 	registerProcess(r, deps.Version)

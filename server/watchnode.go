@@ -65,6 +65,8 @@ type watchSource struct {
 	journal *telemetry.Journal
 	state   func() wire.WatchedState // as of now
 	run     func(func()) error       // on a goroutine that may block
+
+	counters func(time.Time) *wire.NodeCounters // as of about now; nil while there are none
 }
 
 // poll is one request.
@@ -257,8 +259,11 @@ func (p *poll) look() {
 		generation := p.w.generation.Load()
 		now := time.Now()
 		resp, more := p.compose(now)
-		news := len(resp.Events) > 0 || resp.Lost > 0 || resp.State != nil
+		news := len(resp.Events) > 0 || resp.Lost > 0 || resp.State != nil || resp.Counters != nil
 		wait := earlier(now.Add(watchRecheck), p.until)
+		if p.req.Counters {
+			wait = earlier(wait, p.countersDue(now))
+		}
 		if news {
 			wait = earlier(p.earliest, p.until)
 		}
@@ -306,7 +311,19 @@ func (p *poll) compose(now time.Time) (resp wire.WatchNodeResponse, more bool) {
 	if version != p.req.Seen {
 		resp.State = state
 	}
+	if p.req.Counters && src.counters != nil && !now.Before(p.countersDue(now)) {
+		resp.Counters = src.counters(now)
+	}
 	return resp, more
+}
+
+// countersDue is when the counters are to be told next. A time that is yet to come is none that they were told at.
+func (p *poll) countersDue(now time.Time) time.Time {
+	counted := time.UnixMilli(p.req.Counted)
+	if counted.After(now) {
+		return now
+	}
+	return counted.Add(countEvery)
 }
 
 // watchedState keeps the state that was looked at last, and counts its changes.
