@@ -57,13 +57,19 @@ func (s *script) calmNow() {
 }
 
 func drawn(p Page, v *store.View, w, h int, theme *styles.Theme, set func(*State)) *component.Canvas {
-	c := component.NewCanvas(w, h, theme)
 	st := NewState()
 	st.Frame = frame()
 	if set != nil {
 		set(&st)
 	}
+	c := component.NewCanvas(w, h, theme)
 	Draw(c, p, v, &st)
+	return c
+}
+
+func drawnWith(p Page, v *store.View, w, h int, st *State) *component.Canvas {
+	c := component.NewCanvas(w, h, styles.NewTheme(styles.TrueColor, false))
+	Draw(c, p, v, st)
 	return c
 }
 

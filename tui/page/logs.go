@@ -33,7 +33,7 @@ var logTable = &table[*store.LogLine]{
 
 func logSource(v *store.View, st *State) source[*store.LogLine] {
 	log := v.Logs
-	s := source[*store.LogLine]{version: log.Version, n: log.Len(), at: log.At, scope: string(st.Node) + "/" + st.Level}
+	s := source[*store.LogLine]{version: log.Version, n: log.Len(), came: log.Dropped + uint64(log.Len()), at: log.At, scope: string(st.Node) + "/" + st.Level}
 	if st.Node != "" || st.Level != "" {
 		least := severity(st.Level)
 		s.pass = func(l *store.LogLine) bool {

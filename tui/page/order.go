@@ -15,6 +15,7 @@ type order struct {
 	key   orderKey
 	rows  []int32 // places in the table
 	total int     // before the filter
+	came  uint64
 }
 
 // orderKey is all that an order depends on.
@@ -33,6 +34,8 @@ type list struct {
 	scope   string // what else decides on which rows there are: a topic
 	version uint64
 	n       int
+	came    uint64 // of a log: how many rows there were ever; else 0
+	newest  bool   // of a log: the newest row is the first
 	sort    string
 	invert  bool
 	filter  Filter
@@ -52,22 +55,20 @@ func (st *State) order(l list) *order {
 	if old != nil && old.key == key {
 		return old
 	}
-	o := &order{key: key}
-	o.rows, o.total = l.choose(old)
-	l.arrange(o.rows)
+	o := &order{key: key, came: l.came}
+	if l.follows(old) {
+		o.rows, o.total = l.extend(old)
+	} else {
+		o.rows, o.total = l.choose(old)
+		l.arrange(o.rows)
+	}
 	st.memo.orders[l.name] = o
 	return o
 }
 
 // choose filters the rows. What was sorted before is nearly so now, if only its values have changed: it is begun with.
 func (l *list) choose(old *order) (rows []int32, total int) {
-	passes := func(i int) bool {
-		if l.pass != nil && !l.pass(i) {
-			return false
-		}
-		total++
-		return !l.filter.On() || l.text == nil || l.filter.Match(l.text(i))
-	}
+	passes := func(i int) bool { return l.passes(i, &total) }
 	rows = make([]int32, 0, l.n)
 	if old != nil && old.key.n == l.n && old.key.scope == l.scope && old.key.filter == l.filter.Text && len(old.rows) == l.n {
 		for _, i := range old.rows {
@@ -83,6 +84,49 @@ func (l *list) choose(old *order) (rows []int32, total int) {
 		}
 	}
 	return rows, total
+}
+
+func (l *list) passes(i int, total *int) bool {
+	if l.pass != nil && !l.pass(i) {
+		return false
+	}
+	*total++
+	return !l.filter.On() || l.text == nil || l.filter.Match(l.text(i))
+}
+
+// follows reports whether a log has only grown since: what passed then passes now.
+func (l *list) follows(old *order) bool {
+	return l.came > 0 && old != nil && old.came > 0 && old.came <= l.came && l.came-old.came < uint64(l.n) && !l.invert &&
+		!old.key.invert && old.key.scope == l.scope && old.key.filter == l.filter.Text
+}
+
+// extend looks at the new rows of a log alone. Its places move as rows come, and go at the other end.
+func (l *list) extend(old *order) (rows []int32, total int) {
+	added := int(l.came - old.came)
+	shift := added // of the newest first: all that was there moves down
+	if !l.newest {
+		shift = l.n - old.key.n - added // of the oldest first: up by as many as were dropped
+	}
+	rows = make([]int32, 0, len(old.rows)+added)
+	fresh := func(from, to int) {
+		for i := from; i < to; i++ {
+			if l.passes(i, &total) {
+				rows = append(rows, int32(i))
+			}
+		}
+	}
+	if l.newest {
+		fresh(0, added)
+	}
+	for _, i := range old.rows {
+		if at := int(i) + shift; at >= 0 && at < l.n {
+			rows = append(rows, int32(at))
+		}
+	}
+	if !l.newest {
+		fresh(l.n-added, l.n)
+	}
+	return rows, min(total+old.total, l.n)
 }
 
 func (l *list) arrange(rows []int32) {

@@ -40,6 +40,8 @@ type source[R any] struct {
 	version uint64
 	scope   string // what else decides on which rows there are
 	n       int
+	came    uint64 // of a log: rows ever; else 0
+	newest  bool   // of a log: the newest comes first
 	at      func(i int) R
 	pass    func(r R) bool      // nil: all
 	find    func(id string) int // the place of an id, or -1
@@ -98,7 +100,7 @@ func (r rows[R]) at(i int) R { return r.src.at(int(r.o.rows[i])) }
 func (t *table[R]) ordered(v *store.View, st *State, panel int) rows[R] {
 	src := t.source(v, st)
 	f := &st.Panels[panel]
-	l := list{name: t.name, scope: src.scope, version: src.version, n: src.n, sort: t.sortName(f), invert: f.Invert}
+	l := list{name: t.name, scope: src.scope, version: src.version, n: src.n, came: src.came, newest: src.newest, sort: t.sortName(f), invert: f.Invert}
 	if panel == st.Panel {
 		l.filter = st.Filter
 	}
