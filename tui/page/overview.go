@@ -84,7 +84,7 @@ func (d *drawing) medium(body component.Rect) {
 	left, right := upper.CutLeft(upper.W / 2)
 	d.throughput(left, false)
 	d.health(right)
-	nodes := min(max(d.v.Nodes.Len(), 1)+3, max(rest.H/3, 6))
+	nodes := min(max(d.v.Nodes.Len(), 2)+3, max(rest.H/3, 9))
 	band, rest := rest.CutTop(nodes)
 	drawNodes(d, band, panelNodes)
 	band, rest = rest.CutTop(max(rest.H/2, 5))
@@ -125,7 +125,7 @@ func (d *drawing) cluster(r component.Rect) {
 		flow(0, "in", c.InBytes, c.InRecords, h.InBytes)
 		flow(1, "out", c.OutBytes, c.OutRecords, h.OutBytes)
 	} else {
-		d.c.Pen(inside.Line(0)).Field(4, "in", styles.Dim).Text("no node has told its counters yet", styles.Dim)
+		d.c.Pen(inside.Line(0)).Field(4, "in", styles.Dim).Text("no node tells what it counts", styles.Dim)
 		d.c.Pen(inside.Line(1)).Field(4, "out", styles.Dim).Text(none, styles.Dim)
 	}
 	line := func(y int, parts ...string) {
@@ -135,7 +135,7 @@ func (d *drawing) cluster(r component.Rect) {
 		}
 	}
 	if c.Ack.Count == 0 {
-		line(2, "ack", "nothing was written lately")
+		line(2, "ack", d.lately("nothing was written lately"))
 	} else {
 		line(2, "ack p50", ms(c.Ack.P50Us), "p99", ms(c.Ack.P99Us), "p999", ms(c.Ack.P999Us)+" ms")
 	}
@@ -159,8 +159,16 @@ func (d *drawing) cluster(r component.Rect) {
 	}
 }
 
-// heard reports whether any node has told what it counts.
-func (d *drawing) heard() bool { return len(d.v.History.InBytes) > 0 }
+// heard reports whether any node tells what it counts.
+func (d *drawing) heard() bool { return d.v.Cluster.Streams > 0 && len(d.v.History.InBytes) > 0 }
+
+// lately is what is said of something that did not happen; when nobody would tell if it did, that is said.
+func (d *drawing) lately(text string) string {
+	if !d.heard() {
+		return "not known: no node is heard"
+	}
+	return text
+}
 
 // batch is how large batches are.
 func (d *drawing) batch() string {
@@ -281,7 +289,7 @@ func (d *drawing) throughput(r component.Rect, large bool) {
 		pen := d.c.Pen(inside.Line(y)).Field(5, name, styles.Dim)
 		y++
 		if q.Count == 0 {
-			pen.Text("nothing was measured lately", styles.Dim)
+			pen.Text(d.lately("nothing was measured lately"), styles.Dim)
 			return
 		}
 		for _, p := range []struct {
@@ -301,7 +309,7 @@ func (d *drawing) throughput(r component.Rect, large bool) {
 	if c.BatchesPerSec > 0 {
 		pen.Text(component.Short(c.BatchRecords)+" rec   "+component.Bytes(uint64(max(c.BatchBytes, 0)))+"   "+component.Short(c.BatchesPerSec)+"/s", styles.Plain)
 	} else {
-		pen.Text("no batches lately", styles.Dim)
+		pen.Text(d.lately("no batches lately"), styles.Dim)
 	}
 	if large {
 		pen.AtRight(d.sealGap(), styles.Plain)
@@ -309,7 +317,7 @@ func (d *drawing) throughput(r component.Rect, large bool) {
 	y++
 	pen = d.c.Pen(inside.Line(y))
 	if large {
-		hit := "nothing was read lately"
+		hit := d.lately("nothing was read lately")
 		if c.CacheHit >= 0 {
 			hit = component.Percent(c.CacheHit) + " of reads from memory"
 		}

@@ -263,15 +263,33 @@ func (shards) About(v *store.View, st *State) Subject {
 		return Subject{}
 	}
 	id := s.ID.String()
-	why := ""
-	if s.Leader == "" {
-		why = "the shard has no leader"
-	}
+	to, why := heir(v, s)
 	return Subject{
 		Kind: KindShard, Name: id, Open: Events, Describe: []string{"shard", "describe", id},
 		Actions: []Action{
-			{Key: 't', Title: "transfer…", Command: []string{"shard", "transfer", id}, Level: LevelYes, Why: why},
+			{Key: 't', Title: "transfer to " + to + "…", Command: []string{"shard", "transfer", id, to}, Level: LevelYes, Why: why},
 			{Key: 'b', Title: "balance all…", Command: []string{"shard", "balance"}, Level: LevelYes},
 		},
 	}
+}
+
+// heir is the voter that leads the fewest shards of those that could lead this one, or why there is none.
+func heir(v *store.View, s *store.Shard) (to, why string) {
+	if s.Leader == "" {
+		return none, "the shard has no leader"
+	}
+	least := 0
+	for _, id := range s.Voters {
+		n := v.Nodes.Get(id)
+		if id == s.Leader || n == nil || n.State != "alive" || n.Stream != store.StreamLive {
+			continue
+		}
+		if to == "" || n.ShardLeaders < least {
+			to, least = string(id), n.ShardLeaders
+		}
+	}
+	if to == "" {
+		return none, "none of its followers is heard"
+	}
+	return to, ""
 }
