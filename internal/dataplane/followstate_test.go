@@ -74,3 +74,24 @@ func TestAFollowerWhoseStateIsAnotherAsksForTheLeaders(t *testing.T) {
 		require.Equal(t, leaders.Checksum(), r.log.segments[2].state.Checksum())
 	})
 }
+
+// A state that did not arrive as it was sent is not what the range remembers.
+func TestAStateThatIsNotWhatWasSaidIsRefused(t *testing.T) {
+	h, err := header.Check(makeBatch(2, 77, 0, 10), 0)
+	require.NoError(t, err)
+	s := rangestate.New()
+	s.Append(h, 0, 1000)
+	s.Commit(2)
+	for name, sent := range map[string][]byte{"another": rangestate.NewForgetful().Encode(), "none": []byte("nonsense"), "nothing": nil} {
+		t.Run(name, func(t *testing.T) {
+			followBubble(t, nil, func(t *testing.T, r *followRig) {
+				a := followedBy(2, 2, 2, 1)
+				require.Equal(t, meta.StatusHeld, r.assign(a).Status)
+				m := openMessage{segmentHead: headOf(a), base: a.Base, openedMs: a.OpenedMs, checksum: s.Checksum(), hasState: true}
+				r.plane.receive(kindOpen, append(m.encode(), sent...), arrival{from: source})
+				r.expect(lostBy(replica.ReasonFailed))
+				require.Empty(t, r.log.segments)
+			})
+		})
+	}
+}
