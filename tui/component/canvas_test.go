@@ -189,7 +189,7 @@ func TestSameCellsSameBytes(t *testing.T) {
 
 func TestUnchangedRowsAreTheSameString(t *testing.T) {
 	c := benchCanvas(t, 80, 24)
-	first := append([]string(nil), c.Lines()...)
+	first, whole := append([]string(nil), c.Lines()...), c.String()
 	c.Reset(80, 24, c.theme)
 	drawBench(c, 1, 0)
 	c.Put(3, 7, 'x', styles.Bad)
@@ -197,6 +197,7 @@ func TestUnchangedRowsAreTheSameString(t *testing.T) {
 	for y := range second {
 		require.Equal(t, y != 7, first[y] == second[y], "row %d", y)
 	}
+	require.NotEqual(t, whole, c.String())
 }
 
 func TestGraphemeTableIsBounded(t *testing.T) {

@@ -161,6 +161,21 @@ func TestCachedRowsAreTheSame(t *testing.T) {
 	})
 }
 
+// The same row in other columns, in another width or look, is drawn anew.
+func TestCachedRowsAreOfOneLayout(t *testing.T) {
+	used := NewCanvas(60, 12, themes[0])
+	for _, w := range []int{60, 40, 59, 20, 60} {
+		for _, theme := range themes {
+			used.Reset(60, 12, theme)
+			fresh := NewCanvas(60, 12, theme)
+			for _, c := range []*Canvas{used, fresh} {
+				benchTable(1, 0).Draw(c, Rect{0, 0, w, 12}, TableState{})
+			}
+			require.Equal(t, fresh.String(), used.String(), "%d", w)
+		}
+	}
+}
+
 func TestRowCacheForgets(t *testing.T) {
 	c := NewCanvas(80, 24, themes[0])
 	for version := range uint64(500) {
@@ -293,7 +308,7 @@ func TestTimeline(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 4, 30, 0, time.UTC)
 	tl := Timeline{
 		Now: now, Cell: 2 * time.Second, Note: 6, Notes: "121ms",
-		Lanes: []Lane{{Name: "n1", Note: "2", Marks: []Mark{{now, 'P', styles.OK}, {now.Add(-20 * time.Second), 'F', styles.Bad}, {now.Add(-time.Hour), 'X', styles.Bad}, {now.Add(time.Hour), 'X', styles.Bad}}}, {Name: "n2"}},
+		Lanes: []Lane{{Name: "n1", Note: "2", Marks: []Mark{{now, 'P', styles.OK}, {now.Add(-19 * time.Second), 'F', styles.Bad}, {now.Add(-time.Hour), 'X', styles.Bad}, {now.Add(time.Hour), 'X', styles.Bad}}}, {Name: "n2"}},
 		Gap:   []Sample{{now.Add(-20 * time.Second), 80}, {now.Add(-20 * time.Second), 10}, {now.Add(-2 * time.Second), 20}},
 	}
 	c := NewCanvas(40, 4, themes[3])

@@ -82,7 +82,8 @@ func (c *Canvas) room(x, w int) int {
 	return max(min(w, c.w-x), 0)
 }
 
-// cellsOf turns text into at most w cells; more says that not all fitted. The cells are valid until the next call.
+// cellsOf turns text into at most w cells; more says that not all fitted, and the last cell may be half a grapheme
+// then, which shorten and blit mend. The cells are valid until the next call.
 func (c *Canvas) cellsOf(s string, style styles.Style, w int) (cells []cell, more bool) {
 	cells = c.scratch[:0]
 	for i := 0; i < len(s) && !more; {
@@ -105,13 +106,7 @@ func (c *Canvas) cellsOf(s string, style styles.Style, w int) (cells []cell, mor
 		more = len(cells) > w
 	}
 	c.scratch = cells
-	if more {
-		cells = cells[:w]
-		if w > 0 && cells[w-1]&wide != 0 { // half a grapheme
-			cells[w-1] = glyph(0, style)
-		}
-	}
-	return cells, more
+	return cells[:min(len(cells), w)], more
 }
 
 // maxLookahead bounds what is taken for one grapheme, in bytes.
