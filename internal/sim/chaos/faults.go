@@ -21,7 +21,8 @@ type Fault struct {
 
 // Cutter parts machines; a run on loopback has none.
 type Cutter interface {
-	Cut(from, to, port int) error // nothing arrives from one node at a port of another; port 0: at any
+	Cut(from, to, port int) error       // nothing arrives from one node at a port of another; port 0: at any
+	Lose(node int, share float64) error // that share of what comes to a node does not arrive
 	Heal() error
 }
 
@@ -103,6 +104,12 @@ func Networks(cutter Cutter) []Fault {
 		}
 		return nil
 	}
+	both := func(i, j, portOfI, portOfJ int) error {
+		if err := cutter.Cut(j, i, portOfI); err != nil {
+			return err
+		}
+		return cutter.Cut(i, j, portOfJ)
+	}
 	return []Fault{
 		{Name: "one-way cut", Do: func(r *Run, n *procs.Node) error {
 			i := r.index(n)
@@ -113,20 +120,33 @@ func Networks(cutter Cutter) []Fault {
 			return heal(r, others(r, n, func(i, j int) error { return cutter.Cut(j, i, 0) }))
 		}},
 		{Name: "cut off", Do: func(r *Run, n *procs.Node) error {
-			return heal(r, others(r, n, func(i, j int) error {
-				if err := cutter.Cut(j, i, 0); err != nil {
-					return err
-				}
-				return cutter.Cut(i, j, 0)
-			}))
+			return heal(r, others(r, n, func(i, j int) error { return both(i, j, 0, 0) }))
 		}},
 		{Name: "data port cut", Do: func(r *Run, n *procs.Node) error {
 			return heal(r, others(r, n, func(i, j int) error {
-				if err := cutter.Cut(j, i, portOf(n.Data)); err != nil {
+				return both(i, j, portOf(n.Data), portOf(r.Cluster.Nodes[j].Data))
+			}))
+		}},
+		{Name: "cluster port cut", Do: func(r *Run, n *procs.Node) error {
+			return heal(r, others(r, n, func(i, j int) error {
+				return both(i, j, portOf(n.Peers), portOf(r.Cluster.Nodes[j].Peers))
+			}))
+		}},
+		{Name: "flapping", Do: func(r *Run, n *procs.Node) error {
+			for range 6 {
+				if err := others(r, n, func(i, j int) error { return both(i, j, 0, 0) }); err != nil {
 					return err
 				}
-				return cutter.Cut(i, j, portOf(r.Cluster.Nodes[j].Data))
-			}))
+				r.wait(r.between(100*time.Millisecond, time.Second))
+				if err := cutter.Heal(); err != nil {
+					return err
+				}
+				r.wait(r.between(100*time.Millisecond, time.Second))
+			}
+			return nil
+		}},
+		{Name: "30 % loss", Do: func(r *Run, n *procs.Node) error {
+			return heal(r, cutter.Lose(r.index(n), 0.3))
 		}},
 	}
 }
@@ -140,6 +160,12 @@ func Disks() []Fault {
 		{Name: "slow fdatasync", Do: func(r *Run, n *procs.Node) error {
 			return r.traced(n, "delay_enter="+strconv.Itoa(100_000+r.rand.IntN(900_000)), func() error {
 				r.wait(r.between(time.Second, 4*time.Second))
+				return nil
+			})
+		}},
+		{Name: "hung fdatasync", Do: func(r *Run, n *procs.Node) error {
+			return r.traced(n, "delay_enter=60000000", func() error {
+				r.wait(r.between(2*time.Second, 6*time.Second))
 				return nil
 			})
 		}},

@@ -77,7 +77,7 @@ func Play(ctx context.Context, o Options) (*Report, error) {
 
 func (r *Run) makeTopics(ctx context.Context) error {
 	for i := range r.Topics {
-		topic := fmt.Sprintf("chaos-%d", i)
+		topic := r.topic(i)
 		if _, err := r.client.Admin().CreateTopic(ctx, sdk.CreateTopic{Name: topic, Ranges: 2, Config: r.Config}); err != nil {
 			return err
 		}
@@ -88,6 +88,9 @@ func (r *Run) makeTopics(ctx context.Context) error {
 	}
 	return nil
 }
+
+// topic is the name of the i-th topic.
+func (r *Run) topic(i int) string { return fmt.Sprintf("chaos-%d", i) }
 
 // work lets clients work while faults happen.
 func (r *Run) work(ctx context.Context) error {

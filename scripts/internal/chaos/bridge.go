@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -77,10 +78,28 @@ func (b *bridge) enter(node int, cmd *exec.Cmd) {
 
 // Cut implements chaos.Cutter.
 func (b *bridge) Cut(from, to, port int) error {
-	r := rule{to, []string{"INPUT", "-s", b.hosts[from], "-j", "DROP"}}
-	if port != 0 {
-		r.args = append(r.args, "-p", "tcp", "--dport", strconv.Itoa(port))
+	source := []string{"INPUT", "-s", b.hosts[from], "-j", "DROP"}
+	if port == 0 {
+		return b.impose(rule{to, source})
 	}
+	for _, protocol := range []string{"tcp", "udp"} {
+		err := b.impose(rule{to, append(slices.Clip(source), "-p", protocol, "--dport", strconv.Itoa(port))})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Lose implements chaos.Cutter.
+func (b *bridge) Lose(node int, share float64) error {
+	return b.impose(rule{node, []string{
+		"INPUT", "-s", subnet + "0/24", "-m", "statistic", "--mode", "random", "--probability", fmt.Sprint(share), "-j", "DROP",
+	}})
+}
+
+// impose puts a rule in force until all is healed.
+func (b *bridge) impose(r rule) error {
 	if err := b.iptables(r, "-A"); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -32,6 +33,7 @@ type options struct {
 	pace         time.Duration
 	calm         time.Duration
 	loopback     bool
+	only         string
 }
 
 func main() {
@@ -48,6 +50,7 @@ func main() {
 	flag.DurationVar(&o.pace, "pace", 15*time.Millisecond, "pause of each producer after each hundred records")
 	flag.DurationVar(&o.calm, "calm", time.Second, "between two faults")
 	flag.BoolVar(&o.loopback, "loopback", false, "no namespaces, and no faults of the network")
+	flag.StringVar(&o.only, "only", "", "the faults that may come, by name, separated by semicolons; none: all")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintf(os.Stderr, "chaos: %v\n", err)
@@ -78,7 +81,10 @@ func run(o options) (err error) {
 		p.Hosts, p.Enter = bridge.hosts, bridge.enter
 		faults = append(faults, chaos.Networks(bridge)...)
 	}
-	faults = append(faults, chaos.AllAtOnce())
+	faults = append(append(faults, chaos.Several()...), chaos.AllAtOnce())
+	if faults, err = only(o.only, faults); err != nil {
+		return err
+	}
 	c, err := procs.New(p, o.nodes)
 	if err != nil {
 		return err
@@ -88,6 +94,22 @@ func run(o options) (err error) {
 		return err
 	}
 	return play(ctx, o, c, faults)
+}
+
+// only picks the faults that are named.
+func only(names string, faults []chaos.Fault) ([]chaos.Fault, error) {
+	if names == "" {
+		return faults, nil
+	}
+	var picked []chaos.Fault
+	for name := range strings.SplitSeq(names, ";") {
+		i := slices.IndexFunc(faults, func(f chaos.Fault) bool { return f.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no fault %q", name)
+		}
+		picked = append(picked, faults[i])
+	}
+	return picked, nil
 }
 
 func play(ctx context.Context, o options, c *procs.Cluster, faults []chaos.Fault) error {
