@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"slices"
 	"context"
 	"testing"
 	"time"
@@ -144,6 +145,33 @@ func TestADryForcedSealOnlyLooks(t *testing.T) {
 		require.Equal(t, seg.Replicas, f.Silent)
 		require.Nil(t, w.recovered("orders"))
 		require.False(t, w.node.fenced[seg.ID])
+	})
+}
+
+// A copy of an earlier start is one of those of which it takes two, also where nobody is fenced yet.
+func TestADryForcedSealTellsStartsApart(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		topic, seg := w.trio("orders")
+		ref := base.RangeRef{Topic: topic.ID, Range: 1}
+		w.kill("n2")
+		w.kill("n3")
+		w.node.mu.Lock()
+		w.node.stock = []meta.Held{{Ref: ref, Segments: []meta.HeldSegment{{Segment: seg.ID, End: 12}}}}
+		w.node.mu.Unlock()
+		req := ForceRequest{Shard: base.RootShard, Ref: ref, Segment: seg.ID, DryRun: true}
+		w.mu.Lock()
+		w.view.Nodes = slices.Clone(w.view.Nodes)
+		for i := range w.view.Nodes {
+			if w.view.Nodes[i].ID == "n1" {
+				w.view.Nodes[i].Boot = seg.Boots[1] + 1
+			}
+		}
+		w.mu.Unlock()
+		f, err := w.coord.ForceSeal(t.Context(), req)
+		require.NoError(t, err)
+		require.EqualValues(t, 12, f.End)
+		require.Len(t, f.Known, 1)
+		require.False(t, f.Known[0].Unbroken)
 	})
 }
 
