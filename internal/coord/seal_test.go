@@ -1,8 +1,8 @@
 package coord
 
 import (
-	"slices"
 	"context"
+	"slices"
 	"testing"
 	"time"
 
