@@ -29,13 +29,15 @@ var nodeTable = &table[*store.Node]{
 	cols: []col[*store.Node]{
 		{name: "NODE", w: 4, most: 8, less: byNode, cell: func(_ *drawing, n *store.Node) (string, styles.Style) { return string(n.ID), styles.Accent }},
 		{name: "ST", w: 2, most: 9, less: byState, paint: paintState},
-		{name: "INC", w: 3, right: true, rank: 2, value: func(n *store.Node) float64 { return float64(n.Boot) }, cell: number(func(n *store.Node) int64 { return int64(n.Boot) })},
+		{name: "INC", w: 3, right: true, rank: 2, value: func(n *store.Node) float64 { return float64(n.Boot) }, cell: told(func(n *store.Node) int64 { return int64(n.Boot) })},
 		{name: "ADDRESS", w: 15, most: 21, rank: 6, cell: func(_ *drawing, n *store.Node) (string, styles.Style) { return plain(n.Address) }},
 		{name: "RACK", w: 5, rank: 7, cell: func(_ *drawing, n *store.Node) (string, styles.Style) { return plain(orNone(n.Rack)) }},
-		{name: "VNODES", w: 6, right: true, rank: 8, cell: number(func(n *store.Node) int64 { return int64(n.Vnodes) })},
-		{name: "OWNS", w: 5, right: true, rank: 7, value: func(n *store.Node) float64 { return float64(n.OwnsPerMillion) }, cell: func(_ *drawing, n *store.Node) (string, styles.Style) { return plain(perMillion(n.OwnsPerMillion)) }},
-		{name: "LEAD", w: 4, right: true, rank: 1, value: func(n *store.Node) float64 { return float64(n.ShardLeaders) }, cell: number(func(n *store.Node) int64 { return int64(n.ShardLeaders) })},
-		{name: "SEGS", w: 4, right: true, rank: 1, value: func(n *store.Node) float64 { return float64(n.Segments) }, cell: number(func(n *store.Node) int64 { return int64(n.Segments) })},
+		{name: "VNODES", w: 6, right: true, rank: 8, cell: told(func(n *store.Node) int64 { return int64(n.Vnodes) })},
+		{name: "OWNS", w: 5, right: true, rank: 7, value: func(n *store.Node) float64 { return float64(n.OwnsPerMillion) }, cell: func(_ *drawing, n *store.Node) (string, styles.Style) {
+			return perMillion(n.OwnsPerMillion), freshness(n)
+		}},
+		{name: "LEAD", w: 4, right: true, rank: 1, value: func(n *store.Node) float64 { return float64(n.ShardLeaders) }, cell: told(func(n *store.Node) int64 { return int64(n.ShardLeaders) })},
+		{name: "SEGS", w: 4, right: true, rank: 1, value: func(n *store.Node) float64 { return float64(n.Segments) }, cell: told(func(n *store.Node) int64 { return int64(n.Segments) })},
 		{name: "IN/s", w: 6, right: true, rank: 3, value: func(n *store.Node) float64 { return n.InBytes }, cell: counted(func(n *store.Node) string { return component.Short(n.InBytes) })},
 		{name: "OUT/s", w: 6, right: true, rank: 3, value: func(n *store.Node) float64 { return n.OutBytes }, cell: counted(func(n *store.Node) string { return component.Short(n.OutBytes) })},
 		{name: "FSYNC p99", w: 9, right: true, rank: 5, value: func(n *store.Node) float64 { return float64(n.Raw.Fsync.P99Us) }, cell: counted(func(n *store.Node) string { return latency(n.Raw.Fsync.P99Us) })},
@@ -81,6 +83,18 @@ func number[R any](of func(R) int64) func(*drawing, R) (string, styles.Style) {
 	return func(_ *drawing, r R) (string, styles.Style) { return component.Count(of(r)), styles.Plain }
 }
 
+// told is a number that a node told of itself: dim when that is old.
+func told(of func(*store.Node) int64) func(*drawing, *store.Node) (string, styles.Style) {
+	return func(_ *drawing, n *store.Node) (string, styles.Style) { return component.Count(of(n)), freshness(n) }
+}
+
+func freshness(n *store.Node) styles.Style {
+	if n.Stream != store.StreamLive {
+		return styles.Dim
+	}
+	return styles.Plain
+}
+
 // counted is a cell of what a node counts itself: a dash when it is not heard.
 func counted(of func(*store.Node) string) func(*drawing, *store.Node) (string, styles.Style) {
 	return func(_ *drawing, n *store.Node) (string, styles.Style) {
@@ -114,7 +128,7 @@ func paintState(d *drawing, place component.Rect, n *store.Node) {
 }
 
 func paintDisk(d *drawing, place component.Rect, n *store.Node) {
-	style := styles.Plain
+	style := freshness(n)
 	part := float64(n.DiskUsed) / float64(max(n.DiskTotal, 1))
 	switch {
 	case n.Full || part > 0.9:

@@ -241,9 +241,6 @@ func (d *drawing) lanes(window time.Duration, room int) (lanes []component.Lane,
 			gap = append(gap, component.Sample{At: s.Time, Value: float64(s.GapMs)})
 		}
 	}
-	for _, m := range marks {
-		slices.Reverse(m) // the newest of a cell is the one that is seen
-	}
 	nodes := slices.Clone(d.v.Nodes.Rows())
 	if len(nodes) > room {
 		slices.SortStableFunc(nodes, func(a, b *store.Node) int {
@@ -253,7 +250,9 @@ func (d *drawing) lanes(window time.Duration, room int) (lanes []component.Lane,
 		slices.SortFunc(nodes, byNode)
 	}
 	for _, n := range nodes {
-		lane := component.Lane{Name: string(n.ID), Marks: marks[n.ID], Note: fmt.Sprintf("%3d", len(marks[n.ID]))}
+		seals := marks[n.ID]
+		slices.Reverse(seals) // the newest of a cell is the one that is seen
+		lane := component.Lane{Name: string(n.ID), Marks: append(d.unheard(n.ID, window), seals...), Note: fmt.Sprintf("%3d", len(seals))}
 		if n.State != "alive" {
 			lane.Note += " " + string(d.c.Glyphs().Pointer) + " " + n.State
 			lane.Style = styles.Warn
@@ -261,6 +260,28 @@ func (d *drawing) lanes(window time.Duration, room int) (lanes []component.Lane,
 		lanes = append(lanes, lane)
 	}
 	return lanes, gap
+}
+
+// unheard marks when a node was not heard: what it did then may be missing.
+func (d *drawing) unheard(node sdk.NodeID, window time.Duration) (marks []component.Mark) {
+	now := d.st.Frame.Now
+	for _, g := range d.v.Gaps.All() {
+		to := g.To
+		if to.IsZero() || to.After(now) {
+			to = now
+		}
+		if g.Node != node && g.Node != "" || now.Sub(to) > window {
+			continue
+		}
+		from := g.From
+		if now.Sub(from) > window {
+			from = now.Add(-window)
+		}
+		for at := from; !at.After(to); at = at.Add(time.Second) {
+			marks = append(marks, component.Mark{At: at, Letter: d.c.Glyphs().Unknown, Style: styles.Dim})
+		}
+	}
+	return marks
 }
 
 func letterStyle(letter byte) styles.Style {

@@ -128,7 +128,11 @@ func whole(d time.Duration) string {
 func (topics) Draw(c *component.Canvas, body component.Rect, v *store.View, st *State) {
 	st.focusable = 1
 	d := &drawing{c: c, v: v, st: st}
-	inside := d.box(body, 0, "Topics", topicTable.note(d, 0))
+	note := topicTable.note(d, 0)
+	if body.W >= 100 {
+		note = string(d.c.Glyphs().Quiet) + " not among the busiest ranges  " + note
+	}
+	inside := d.box(body, 0, "Topics", note)
 	topicTable.draw(d, 0, body, inside, noTopics(v)...)
 }
 
