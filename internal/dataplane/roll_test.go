@@ -132,6 +132,7 @@ func TestLostBatchEndsTheSegment(t *testing.T) {
 		r.log.mu.Unlock()
 		r.log.hold()
 		lost, behind := r.append(makeBatch(1, 42, 0, 10), 0), r.append(makeBatch(1, 42, 1, 10), 0)
+		synctest.Wait() // both are with the log
 		r.log.mu.Lock()
 		r.log.lose = nil
 		r.log.mu.Unlock()
