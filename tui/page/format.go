@@ -61,6 +61,21 @@ func brief(t, now time.Time) string {
 	}
 }
 
+// took is how long something took, in a column: 0.4ms, 96ms, 1.4s, 2m11s.
+func took(d time.Duration) string {
+	switch ms := float64(d) / float64(time.Millisecond); {
+	case d < 0:
+		return none
+	case ms < 9.95:
+		return fmt.Sprintf("%.1fms", ms)
+	case ms < 999.5:
+		return fmt.Sprintf("%.0fms", ms)
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Truncate(100*time.Millisecond).Seconds())
+	}
+	return component.Age(d)
+}
+
 // span is a duration as people say it: 96 ms, 1.4 s.
 func span(d time.Duration) string {
 	switch {

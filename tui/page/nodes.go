@@ -109,7 +109,7 @@ func latency(us int64) string {
 	if us <= 0 {
 		return none
 	}
-	return component.Duration(time.Duration(us) * time.Microsecond)
+	return took(time.Duration(us) * time.Microsecond)
 }
 
 // paintState is ●A, or ● alive where there is room.

@@ -74,7 +74,7 @@ var segmentTable = &table[*store.Segment]{
 			if s.GapMs <= 0 {
 				return dim(none)
 			}
-			return plain(component.Duration(time.Duration(s.GapMs) * time.Millisecond))
+			return plain(took(time.Duration(s.GapMs) * time.Millisecond))
 		}},
 		{name: "AGE", w: 5, right: true, value: func(s *store.Segment) float64 { return float64(lastOf(s).UnixMilli()) }, cell: func(d *drawing, s *store.Segment) (string, styles.Style) {
 			return plain(brief(lastOf(s), d.st.Frame.Now))
