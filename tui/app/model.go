@@ -349,7 +349,7 @@ func hertz(every time.Duration) string {
 
 // footKeys are the keys that the footer names, the most useful first.
 var footKeys = []keymap.Action{
-	keymap.Help, keymap.Filter, keymap.Command, keymap.Open, keymap.Actions, keymap.Mark, keymap.Pause, keymap.StepBack, keymap.Back, keymap.Quit,
+	keymap.Help, keymap.Filter, keymap.Command, keymap.Open, keymap.Actions, keymap.Pause, keymap.StepBack, keymap.Back, keymap.Quit,
 }
 
 // hints are the keys that mean something now.
