@@ -18,8 +18,9 @@ type script struct {
 	nodes int
 	seq   map[sdk.NodeID]uint64
 	rolls int
-	well  bool // no shard is in trouble
-	told  bool // counters tell of groups, too
+	plot  map[time.Duration]func() // what happens how long ago, beside rolls
+	well  bool                     // no shard is in trouble
+	told  bool                     // counters tell of groups, too
 }
 
 func newScript(nodes int) *script {
@@ -382,6 +383,9 @@ func (s *script) calm() *script {
 
 // history is what happened two minutes long, second by second.
 func (s *script) history(ago time.Duration) {
+	if happens := s.plot[ago]; happens != nil {
+		happens()
+	}
 	for i := 1; i <= s.nodes; i++ {
 		s.counters(i, ago)
 		t := int(ago/time.Second) + i*5
@@ -398,14 +402,25 @@ func (s *script) history(ago time.Duration) {
 
 // incident is the same, and n3 falls silent: suspected, its segments sealed, a range split meanwhile.
 func (s *script) incident() *script {
+	n1, n3 := string(s.node(1)), string(s.node(3))
+	s.plot = map[time.Duration]func(){
+		69 * time.Second: func() {
+			s.event(4, 69*time.Second, sdk.Event{Type: "RANGE_MERGED", Subject: "audit/r40", Cause: "IDLE", Detail: "parents=r30,r31 shard=9"})
+		},
+		51 * time.Second: func() {
+			s.event(1, 51*time.Second, sdk.Event{Type: "GROUP_MEMBER", Subject: "billing", After: "evicted", Detail: "detail=sequence stalled 3s member=billing-3"})
+			s.event(1, 51*time.Second, sdk.Event{Type: "GROUP_GENERATION", Subject: "billing", Before: "13", After: "14", Detail: "members=6 moved=4"})
+		},
+		20 * time.Second: func() {
+			s.event(1, 20*time.Second, sdk.Event{Type: "LEADER_CHANGED", Subject: "shard 12", Before: n3, After: n1, GapMs: 140, Detail: "term=9"})
+		},
+		4 * time.Second: func() {
+			s.event(2, 4*time.Second, sdk.Event{Type: "RANGE_SPLIT", Subject: "orders/r17", Cause: "DATA_PRESSURE", Detail: "at=0x5000000000000000 children=r41,r42 streak=3 shard=44"})
+		},
+	}
 	s.calm()
-	s.event(4, 69*time.Second, sdk.Event{Type: "RANGE_MERGED", Subject: "audit/r40", Cause: "IDLE", Detail: "parents=r30,r31 shard=9"})
-	s.event(1, 51*time.Second, sdk.Event{Type: "GROUP_MEMBER", Subject: "billing", After: "evicted", Detail: "detail=sequence stalled 3s member=billing-3"})
-	s.event(1, 51*time.Second, sdk.Event{Type: "GROUP_GENERATION", Subject: "billing", Before: "13", After: "14", Detail: "members=6 moved=4"})
-	s.event(1, 20*time.Second, sdk.Event{Type: "LEADER_CHANGED", Subject: "shard 12", Before: "n3", After: "n1", GapMs: 140, Detail: "term=9"})
-	s.event(2, 4*time.Second, sdk.Event{Type: "RANGE_SPLIT", Subject: "orders/r17", Cause: "DATA_PRESSURE", Detail: "at=0x5000000000000000 children=r41,r42 streak=3 shard=44"})
 	s.seal(1, 3*time.Second, "orders/r9", "s881", "s907", "REPLICA_FAILURE", 96)
-	s.event(1, 2*time.Second, sdk.Event{Type: "NODE_SUSPECT", Subject: "n3", Before: "alive", After: "suspect", Detail: "boot=7"})
+	s.event(1, 2*time.Second, sdk.Event{Type: "NODE_SUSPECT", Subject: n3, Before: "alive", After: "suspect", Detail: "boot=7"})
 	led := s.shards()
 	for i := 1; i <= s.nodes; i++ {
 		if i == 3 {
@@ -413,7 +428,7 @@ func (s *script) incident() *script {
 		}
 		s.state(i, 2*time.Second, 3, led[i])
 	}
-	s.at(1900*time.Millisecond, store.Message{Node: s.node(3), Stream: &store.Stream{State: store.StreamLost, Error: "dial n3: connection refused"}})
+	s.at(1900*time.Millisecond, store.Message{Node: s.node(3), Stream: &store.Stream{State: store.StreamLost, Error: "dial " + n3 + ": connection refused"}})
 	s.health(true)
 	s.alive()
 	return s
