@@ -12,11 +12,10 @@ const (
 	RateWidth     = 10 // 128.4 MB/s
 	ShortWidth    = 6  // 128.4M
 	RecordsWidth  = 10 // 512k rec/s
-	BytesWidth    = 10 // 1023.9 MiB
+	BytesWidth    = 8  // 1023 MiB
 	AgeWidth      = 6  // 59m59s
 	PercentWidth  = 4  // 100%
-	MillisWidth   = 6  // 9999.9
-	DurationWidth = 7  // 999.9ms
+	DurationWidth = 6  // 59.9s, 999ms, 59m59s
 )
 
 // None stands for a value that is not known.
@@ -150,18 +149,6 @@ func Duration(d time.Duration) string {
 	return Age(d)
 }
 
-// Millis prints milliseconds without their unit: 3.1, 22, 1204.
-func Millis(d time.Duration) string {
-	ms := float64(d) / float64(time.Millisecond)
-	switch {
-	case d < 0:
-		return None
-	case ms < 9.95:
-		return strconv.FormatFloat(ms, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(ms, 'f', 0, 64)
-}
-
 // Percent prints a share: 41%. What is not quite everything is not shown as everything.
 func Percent(share float64) string {
 	if math.IsNaN(share) || math.IsInf(share, 0) {
@@ -175,14 +162,4 @@ func Percent(share float64) string {
 		p = 1
 	}
 	return strconv.FormatFloat(min(max(p, 0), 999), 'f', 0, 64) + "%"
-}
-
-// Position prints a place in the key space by its upper digits: 0x5000, and 0x5000… when there is more below.
-func Position(hash uint64) string {
-	s := strconv.FormatUint(hash>>48, 16)
-	s = "0x" + "0000"[len(s):] + s
-	if hash<<16 != 0 {
-		return s + "…"
-	}
-	return s
 }

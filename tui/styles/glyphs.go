@@ -4,10 +4,8 @@ package styles
 type Glyphs struct {
 	// Frames.
 	Horizontal, Vertical, TopLeft, TopRight, BottomLeft, BottomRight rune
-	// Trees: a branch that goes on, the last branch, a fork, a line that passes by.
-	Branch, LastBranch, Fork, Pass rune
-	// A brace below a stretch of a bar.
-	BraceLeft, BraceRight rune
+	// Trees: the last branch, a fork.
+	LastBranch, Fork rune
 
 	// States of nodes: alive, suspect, dead, left, not known.
 	Alive, Suspect, Dead, Left, Unknown rune
@@ -25,7 +23,6 @@ type Glyphs struct {
 	SplitAt  rune // a split happened here
 	MergeAt  rune // a merge happened here
 	Arrow    rune // what became what
-	Step     rune // from one value to the next
 	Ascend   rune // the sort mark, smallest first
 	Descend  rune // the sort mark, greatest first
 	Up, Down rune // trends; Flat is neither
@@ -33,7 +30,6 @@ type Glyphs struct {
 	Pointer  rune // this one
 	Ellipsis rune // something was left out here
 	Quiet    rune // a moment without an event
-	Cursor   rune // where typed text goes
 	Paused   rune
 	Crumb    rune // between the parts of a path
 	Ring     rune // the line of a ring
@@ -42,28 +38,28 @@ type Glyphs struct {
 
 var unicodeGlyphs = Glyphs{
 	Horizontal: '─', Vertical: '│', TopLeft: '┌', TopRight: '┐', BottomLeft: '└', BottomRight: '┘',
-	Branch: '├', LastBranch: '└', Fork: '┬', Pass: '│', BraceLeft: '╰', BraceRight: '╯',
+	LastBranch: '└', Fork: '┬',
 	Alive: '●', Suspect: '◐', Dead: '✖', Left: '◌', Unknown: '?',
 	Good: '✓', Attention: '!', Broken: '✗',
 	Ramp:    [9]rune{' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'},
 	Eighths: [8]rune{'▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'},
 	BarLeft: '▕', BarRight: '▏', BarEmpty: '▁',
-	Boundary: '│', SplitAt: '▲', MergeAt: '▼', Arrow: '⟶', Step: '→',
+	Boundary: '│', SplitAt: '▲', MergeAt: '▼', Arrow: '⟶',
 	Ascend: '▲', Descend: '▼', Up: '▲', Down: '▼', Flat: '─', Pointer: '◂',
-	Ellipsis: '…', Quiet: '·', Cursor: '▏', Paused: '‖', Crumb: '▸', Ring: '┄', Marked: '▪',
+	Ellipsis: '…', Quiet: '·', Paused: '‖', Crumb: '▸', Ring: '┄', Marked: '▪',
 }
 
 var asciiGlyphs = Glyphs{
 	Horizontal: '-', Vertical: '|', TopLeft: '+', TopRight: '+', BottomLeft: '+', BottomRight: '+',
-	Branch: '+', LastBranch: '`', Fork: '+', Pass: '|', BraceLeft: '`', BraceRight: '\'',
+	LastBranch: '`', Fork: '+',
 	Alive: '*', Suspect: '?', Dead: 'x', Left: '.', Unknown: '~',
 	Good: '+', Attention: '!', Broken: 'x',
 	Ramp:    [9]rune{' ', '.', ':', '-', '=', '+', '*', '#', '#'},
 	Eighths: [8]rune{' ', ' ', '-', '-', '=', '=', '#', '#'},
 	BarLeft: '[', BarRight: ']', BarEmpty: '.',
-	Boundary: '|', SplitAt: '^', MergeAt: 'v', Arrow: '>', Step: '>',
+	Boundary: '|', SplitAt: '^', MergeAt: 'v', Arrow: '>',
 	Ascend: '^', Descend: 'v', Up: '^', Down: 'v', Flat: '-', Pointer: '<',
-	Ellipsis: '~', Quiet: '.', Cursor: '_', Paused: '=', Crumb: '>', Ring: '.', Marked: '*',
+	Ellipsis: '~', Quiet: '.', Paused: '=', Crumb: '>', Ring: '.', Marked: '*',
 }
 
 // ascii spells the signs of our own texts for terminals that have no more than ASCII. Where two glyphs share a sign
