@@ -112,6 +112,9 @@ func (cur *cursor) retryLocked(err error, now time.Time) {
 // elsewhereLocked leaves the broker for another replica, at once.
 func (cur *cursor) elsewhereLocked(err error, now time.Time) {
 	cur.replicas.useless(cur.broker.node(), now)
+	if base.CodeOf(err) == base.CodeNotReplica {
+		cur.replicas.holdsNone(cur.broker.node(), now)
+	}
 	cur.failures++
 	cur.lastErr = err
 	cur.broker = nil

@@ -28,7 +28,8 @@ type replicas struct {
 	rounds  int               // that ended without an answer of use
 	reading base.SegmentID    // that the last answer came from
 	shunned map[base.NodeID]time.Time
-	review  time.Time // when to look for a better one
+	without map[base.NodeID]time.Time // who said that it holds no copy, and until when that is believed
+	review  time.Time                 // when to look for a better one
 }
 
 // errNoneLeft ends a round.
@@ -46,6 +47,23 @@ func (p *replicas) useless(n base.NodeID, now time.Time) {
 		p.shunned = make(map[base.NodeID]time.Time)
 	}
 	p.shunned[n] = now.Add(shunFor)
+}
+
+// holdsNone notes that a replica says that it holds no copy, though metadata lists it: it has been given another disk.
+func (p *replicas) holdsNone(n base.NodeID, now time.Time) {
+	if p.without == nil {
+		p.without = make(map[base.NodeID]time.Time)
+	}
+	p.without[n] = now.Add(shunFor)
+}
+
+// readFrom is where the range is to be read: what a node holds no copy of comes from the others.
+func (cur *cursor) readFrom(now time.Time) ReadFrom {
+	from := cur.k.cfg.readFrom
+	if from.kind == readNode && cur.replicas.without[from.node].After(now) {
+		return ReadNearest()
+	}
+	return from
 }
 
 // served notes an answer of use, from a segment.
@@ -77,7 +95,7 @@ func (p *replicas) isShunned(n base.NodeID, now time.Time) bool { return p.shunn
 func (s *stepping) locate(cur *cursor) {
 	k, gen := s.k, cur.gen
 	l := locating{
-		c: k.c, from: k.cfg.readFrom, route: cur.t.route, ref: cur.ref, offset: cur.next, known: cur.replicas.segment,
+		c: k.c, from: cur.readFrom(s.now), route: cur.t.route, ref: cur.ref, offset: cur.next, known: cur.replicas.segment,
 		fresh: cur.replicas.fresh, tried: slices.Clone(cur.replicas.tried), cause: cur.lastErr,
 	}
 	for n, until := range cur.replicas.shunned {
@@ -205,15 +223,15 @@ func (s *stepping) reconsider(cur *cursor) {
 	if len(seg.Replicas) < 2 {
 		return
 	}
-	c, here := s.k.c, cur.broker.node()
+	c, here, how := s.k.c, cur.broker.node(), cur.readFrom(s.now)
 	shunned := func(n base.NodeID) bool { return p.isShunned(n, s.now) }
-	best := c.order(s.k.cfg.readFrom, cur.ref, seg.Replicas, shunned)[0]
+	best := c.order(how, cur.ref, seg.Replicas, shunned)[0]
 	c.approach(seg.Replicas)
 	if best == here || shunned(best) {
 		return
 	}
-	to, from := c.distance(s.k.cfg.readFrom, cur.ref, best, best == seg.Replicas[0], false),
-		c.distance(s.k.cfg.readFrom, cur.ref, here, here == seg.Replicas[0], false)
+	to, from := c.distance(how, cur.ref, best, best == seg.Replicas[0], false),
+		c.distance(how, cur.ref, here, here == seg.Replicas[0], false)
 	if b := c.brokers.at(c.brokers.address(best)); b.live() != nil && to.nearer(from) {
 		cur.broker = b
 	}

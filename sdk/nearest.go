@@ -75,7 +75,7 @@ func (c *Client) order(from ReadFrom, ref base.RangeRef, replicas []base.NodeID,
 }
 
 func (c *Client) distance(from ReadFrom, ref base.RangeRef, n base.NodeID, leader, shunned bool) distance {
-	d := distance{away: shunned, behind: from.kind == readLeader && !leader, tie: c.tie(ref, n)}
+	d := distance{away: shunned, behind: from.kind == readLeader && !leader || from.kind == readNode && n != from.node, tie: c.tie(ref, n)}
 	addr, rack := c.brokers.whereabouts(n)
 	d.otherRack = c.cfg.rack != "" && rack != c.cfg.rack
 	if addr == "" {

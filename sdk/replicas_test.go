@@ -354,3 +354,35 @@ func TestConsumerLeavesADamagedCopyThatItsBrokerTakesForWhole(t *testing.T) {
 		require.Positive(t, askedFetch(c)["n2"], "which was tried first")
 	})
 }
+
+// What the node of choice holds no copy of, though it is listed as a replica, comes from the others, until it has one.
+func TestConsumerOfANodeThatHoldsNoCopy(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		replicated(c)
+		fill(t, cl, "orders", 0, 10)
+		c.mu.Lock()
+		c.spoil = func(b *fakeBroker, _ wire.FetchRange) base.Code {
+			if b.node == "n3" {
+				return base.CodeNotReplica
+			}
+			return base.CodeOK
+		}
+		c.mu.Unlock()
+		k, end := reader(t, c, 1, WithReadFrom(ReadNode("n3")))
+		defer end()
+		began := time.Now()
+		requireValues(t, collect(t, k, 10), 0)
+		require.Less(t, time.Since(began), time.Second)
+		c.mu.Lock()
+		c.spoil = nil
+		c.mu.Unlock()
+		time.Sleep(30 * time.Second)
+		before := askedFetch(c)
+		time.Sleep(10 * time.Second)
+		fill(t, cl, "orders", 10, 10)
+		requireValues(t, collect(t, k, 10), 10)
+		after := askedFetch(c)
+		require.Greater(t, after["n3"], before["n3"], "it has one by now")
+		require.Equal(t, before["n1"]+before["n2"], after["n1"]+after["n2"])
+	})
+}
