@@ -59,7 +59,7 @@ build() {
 	command -v go >/dev/null || fail "Go is needed to build EastGuard; install it from https://go.dev/dl and try again"
 	say "building"
 	mkdir -p "$bin"
-	(cd "$root" && go build -o "$bin/" ./cmd/eastguard ./cmd/eg-cli)
+	(cd "$root" && go build -o "$bin/" ./cmd/eastguard ./cmd/eg-cli ./cmd/eg-top)
 }
 
 # running_pid prints the process id of node $1 if that process is alive and is ours: a pid file may be left over
