@@ -121,7 +121,7 @@ func (n *node) crash(mem *vfs.Mem) {
 
 // patience is how long a test waits for what must come. It says nothing of the product's speed: a machine that does many
 // things at once, or one under the race detector, may take that long.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // call sends a request and decodes its answer.
 func call[A any](n *node, kind wire.Kind, req any, payload ...[]byte) (A, []byte, error) {

@@ -63,17 +63,20 @@ func (c *trio) topic(name string, cfg base.TopicConfig) (base.RangeRef, *node, [
 	})
 	ref := c.nodes["n1"].create(name, cfg)
 	leader, followers := c.roles(name)
+	soon(c.t, "it has three replicas, if not at once where a busy machine made one of them late", func() bool {
+		leader, followers = c.roles(name)
+		return len(followers) == 2
+	})
 	for _, f := range followers {
 		soon(c.t, "its followers have opened the segment", func() bool { return len(f.store.Segments(ref)) > 0 })
 	}
 	return ref, leader, followers
 }
 
-// roles are those in the active segment of a topic of one range.
+// roles are those in the active segment of a topic of one range. On a busy machine a follower may be late, and left out.
 func (c *trio) roles(name string) (leader *node, followers []*node) {
 	c.t.Helper()
 	r := must[wire.RouteResponse](c.nodes["n1"], wire.KindRoute, wire.RouteRequest{Name: name}).Topic.Ranges[0]
-	require.Len(c.t, r.Active.Replicas, 3)
 	for _, id := range r.Active.Replicas[1:] {
 		followers = append(followers, c.nodes[id])
 	}
@@ -250,8 +253,12 @@ func TestWaitersAtAFollowerAreWoken(t *testing.T) {
 			}
 		}
 		t.Logf("told after %s", time.Since(pulled))
-		earliest = must[wire.ListOffsetsResponse](followers[0], wire.KindListOffsets, wire.ListOffsetsRequest{Queries: []wire.OffsetQuery{{Ref: ref, At: wire.OffsetEarliest}}})
-		require.Nil(t, earliest.Offsets[0].Error, "the beginning is known without the leader")
+		soon(t, "the beginning is known without the leader, if not at once where the replica of the shard is behind", func() bool {
+			earliest = must[wire.ListOffsetsResponse](followers[0], wire.KindListOffsets, wire.ListOffsetsRequest{Queries: []wire.OffsetQuery{{Ref: ref, At: wire.OffsetEarliest}}})
+			failure := earliest.Offsets[0].Error
+			require.True(t, failure == nil || failure.Code.Info().Retryable, "%v", failure)
+			return failure == nil
+		})
 		require.Equal(t, []string{"only"}, followers[0].readAll(ref, 0, 1))
 		c.cable(leader).putBack()
 	})

@@ -140,7 +140,7 @@ func (c *trio) sealByHand(name string, ref base.RangeRef, seg wire.SegmentDetail
 	require.Equal(c.t, seg.End, sealed.Boundary)
 	require.Equal(c.t, base.CauseOperator, sealed.Cause)
 	require.NotZero(c.t, sealed.New)
-	require.Len(c.t, sealed.Replicas, 3)
+	require.NotEmpty(c.t, sealed.Replicas)
 	again := must[wire.SealSegmentResponse](c.nodes["n1"], wire.KindSealSegment, req)
 	require.Equal(c.t, sealed, again, "a second try is told what the first one did")
 	c.append(name, ref, "behind it")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
@@ -15,18 +16,19 @@ func (s *Server) topicCopy(ctx context.Context, op string, id base.TopicID) (*me
 	if err != nil {
 		return nil, err
 	}
-	if t := s.topicHere(shard, id); t != nil {
-		return t, nil
+	m := topicCopyMessage{Shard: shard, Topic: id}
+	t, err := s.provenTopicHere(ctx, op, m)
+	if err == nil || errors.Is(err, base.CodeTopicNotFound) {
+		return t, err
 	}
-	err = base.Errorf(base.CodeNoLeader, op, "nobody is known to have shard %s", shard)
 	view := s.connected()
 	for _, node := range s.replicasOf(shard) { // the leader first
 		if node == s.id.Node || !lives(view, node) {
 			continue
 		}
-		var t meta.Topic
-		if t, err = s.askTopicCopy(ctx, node, topicCopyMessage{Shard: shard, Topic: id}); err == nil {
-			return &t, nil
+		t, answer := s.askTopicCopy(ctx, node, m)
+		if answer == nil || errors.Is(answer, base.CodeTopicNotFound) {
+			return &t, answer
 		}
 	}
 	return nil, err
@@ -46,6 +48,28 @@ func (s *Server) topicHere(shard base.ShardID, id base.TopicID) (t *meta.Topic) 
 		return nil
 	})
 	return t
+}
+
+// provenTopicHere is a topic in this node's replica of a shard. That it is not there may only say that the replica is
+// behind: that there is no such topic, only the leader of the shard can say.
+func (s *Server) provenTopicHere(ctx context.Context, op string, m topicCopyMessage) (*meta.Topic, error) {
+	t := s.topicHere(m.Shard, m.Topic)
+	if t != nil {
+		return t, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, collectWithin)
+	defer cancel()
+	err := s.host.View(ctx, m.Shard, func(st *meta.State) error {
+		t = st.Topic(m.Topic)
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, base.Errorf(base.CodeNoLeader, op, "topic %s was not found, and no leader of shard %s says that there is none", m.Topic, m.Shard)
+	case t == nil:
+		return nil, base.Errorf(base.CodeTopicNotFound, op, "topic %s not found in shard %s", m.Topic, m.Shard)
+	}
+	return t, nil
 }
 
 // rangeLeader is the node that leads a range's active segment, as far as the replicas here know; "" when they do not.
@@ -68,9 +92,10 @@ type topicCopyMessage struct {
 	Topic base.TopicID `cbor:"2,keyasint"`
 }
 
-func (s *Server) takeTopicCopy(_ context.Context, _ *peer.Request, m topicCopyMessage) (meta.Topic, error) {
-	if t := s.topicHere(m.Shard, m.Topic); t != nil {
-		return *t, nil
+func (s *Server) takeTopicCopy(ctx context.Context, _ *peer.Request, m topicCopyMessage) (meta.Topic, error) {
+	t, err := s.provenTopicHere(ctx, "copy topic", m)
+	if err != nil {
+		return meta.Topic{}, err
 	}
-	return meta.Topic{}, base.Errorf(base.CodeTopicNotFound, "copy topic", "topic %s not found in shard %s", m.Topic, m.Shard)
+	return *t, nil
 }
