@@ -78,6 +78,19 @@ func TestAnOpenWithoutAssignmentIsRefused(t *testing.T) {
 	})
 }
 
+// An append whose open is not here is not kept: its leader says both again.
+func TestAnAppendDoesNotWaitWithoutItsOpen(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, _ meta.Assignment) {
+		next := followedBy(2, 2, 0, 1)
+		r.send(source, next, 0, 0, plain(3))
+		r.expect()
+		require.Zero(t, r.plane.held.bytes.Load())
+		require.Equal(t, meta.StatusHeld, r.assign(next).Status)
+		r.open(source, next, nil, false)
+		r.expect(durableTo(0))
+	})
+}
+
 // What leaders send before it can be taken is bounded; at the bound an open is refused, and an append asked for again.
 func TestWhatWaitsIsBounded(t *testing.T) {
 	followBubble(t, func(o *Options) { o.HeldBytes = 4096 }, func(t *testing.T, r *followRig) {
@@ -400,6 +413,23 @@ func TestAnEndBelowWhatWasReadHereIsRefused(t *testing.T) {
 	})
 }
 
+// A trim names what has ended; a copy of that which nobody has told so is dropped if all that it has is trimmed.
+func TestATrimOfACopyWhoseEndIsNotKnownHere(t *testing.T) {
+	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
+		r.send(source, a, 0, 0, plain(3))
+		r.expect(durableTo(3))
+		trim := func(earliest int64) meta.ConfirmStatus {
+			c, err := r.plane.Tell(t.Context(), meta.Orders{Trims: []meta.Trim{{Ref: testRef, Earliest: earliest, Version: 1}}})
+			require.NoError(t, err)
+			return c[0].Status
+		}
+		require.Equal(t, meta.StatusFailed, trim(2), "more may be left of it")
+		require.Contains(t, r.log.segments, a.Segment)
+		require.Equal(t, meta.StatusHeld, trim(4))
+		require.NotContains(t, r.log.segments, a.Segment)
+	})
+}
+
 func TestATopicIsDeletedWhileItIsFollowed(t *testing.T) {
 	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
 		r.log.hold()
@@ -432,43 +462,5 @@ func TestHears(t *testing.T) {
 		link(peer.Link{Node: leaderNode.Node, Boot: source.Boot + 1, Up: true, Heard: time.Now()})
 		require.False(t, r.plane.Hears(testRef), "another process")
 		require.False(t, r.plane.Hears(base.RangeRef{Range: 99}))
-	})
-}
-
-// An end below what was acked is a bug that ends the process, unless somebody has accepted the loss: then both the leader
-// and a follower go on from there.
-func TestAForcedEnd(t *testing.T) {
-	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
-		for range 3 {
-			require.NoError(t, (<-r.append(plain(1), 0)).err)
-		}
-		end := assignment(1, 1, 0, 0, roomy)
-		end.State, end.End, end.Version, end.Forced, end.Active = base.StateSealed, 2, 2, true, here.Node
-		require.Equal(t, meta.StatusHeld, r.assign(end).Status)
-		require.Empty(t, r.fatal)
-		next := assignment(2, 2, 2, 1, roomy)
-		next.Forced = true
-		require.Equal(t, meta.StatusHeld, r.assign(next).Status)
-		o := <-r.append(plain(1), 0)
-		require.NoError(t, o.err)
-		require.EqualValues(t, 2, o.Base)
-	})
-	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
-		for range 3 {
-			require.NoError(t, (<-r.append(plain(1), 0)).err)
-		}
-		next := assignment(2, 2, 2, 1, roomy)
-		next.Forced = true
-		require.Equal(t, meta.StatusHeld, r.assign(next).Status)
-		require.Empty(t, r.fatal)
-		require.EqualValues(t, 2, (<-r.append(plain(1), 0)).Base)
-	})
-	following1(t, nil, func(t *testing.T, r *followRig, a meta.Assignment) {
-		r.send(source, a, 0, 0, plain(3))
-		r.send(source, a, 3, 3, nil)
-		r.expect(durableTo(3))
-		end := a
-		end.State, end.End, end.Version, end.Forced = base.StateSealed, 2, 2, true
-		require.Equal(t, meta.StatusHeld, r.assign(end).Status)
 	})
 }

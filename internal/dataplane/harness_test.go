@@ -242,7 +242,10 @@ func (l *fakeLog) RangeState(seg base.SegmentID) (*rangestate.State, error) {
 	if s == nil {
 		return nil, errors.New("no such segment")
 	}
-	return s.state.Clone(), nil
+	state := s.state.Clone()
+	state.Commit(s.info.Commit)
+	state.Rollback(s.info.DurableEnd)
+	return state, nil
 }
 
 // fakeCoord answers roll requests as the coordinator would: it seals at the end that was asked for and numbers the

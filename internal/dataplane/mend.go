@@ -86,25 +86,54 @@ func (p *Plane) foundShort(asg meta.Assignment, info store.SegmentInfo) {
 	p.mendDue(time.Now())
 }
 
-// mendDue begins to mend what is due, as far as there are tokens.
+// mendDue begins to mend what is due, as far as there are tokens. Whoever has one goes on with it from copy to copy.
 func (p *Plane) mendDue(now time.Time) {
+	p.forgetRepaired(now)
+	m := &p.mends
+	for c := m.next(now); c != nil; c = m.next(now) {
+		started := p.spawn(m.tokens, func(ctx context.Context) {
+			for c := c; c != nil && ctx.Err() == nil; c = m.next(time.Now()) {
+				p.mend(ctx, c)
+			}
+		})
+		if !started {
+			m.putBack(c)
+			return
+		}
+	}
+}
+
+// next takes a copy that is due; nil when none is.
+func (m *mender) next(now time.Time) *shortCopy {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.copies {
+		if !c.running && !c.left && !now.Before(c.due) {
+			c.running = true
+			return c
+		}
+	}
+	return nil
+}
+
+func (m *mender) putBack(c *shortCopy) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c.running = false
+}
+
+// forgetRepaired looks, now and then, at copies that are left to others: whoever repairs one, or drops it, does not tell.
+func (p *Plane) forgetRepaired(now time.Time) {
 	m := &p.mends
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for seg, c := range m.copies {
-		if c.running || now.Before(c.due) {
+		if !c.left || now.Before(c.due) {
 			continue
 		}
-		if c.left { // whoever repairs it, or drops it, does not tell
-			c.due = now.Add(mendAtLeast)
-			if info, held := p.log.Info(seg); !held || info.Whole() {
-				delete(m.copies, seg)
-			}
-			continue
-		}
-		c.running = p.spawn(m.tokens, func(ctx context.Context) { p.mend(ctx, c) })
-		if !c.running {
-			return
+		c.due = now.Add(mendAtLeast)
+		if info, held := p.log.Info(seg); !held || info.Whole() {
+			delete(m.copies, seg)
 		}
 	}
 }

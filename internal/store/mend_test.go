@@ -193,6 +193,41 @@ func TestMendTakesOnlyWhatFits(t *testing.T) {
 	require.ErrorIs(t, err, base.CodeNotReplica)
 }
 
+// What is known of producers is known after a mend too, also when it had to be read from its file.
+func TestAMendForgetsNoProducer(t *testing.T) {
+	n := start(t, vfs.NewMem(), small())
+	n.openSegment(specOf(1, 3, 10))
+	require.NoError(t, n.appendWait(1, makeBatch(1, 3, 10, 2, 100, 55, 0)))
+	n.seal(1, 14)
+	require.NoError(t, n.checkpoint())
+	n.restart()
+	require.NoError(t, n.Mend(1, []Batch{makeBatch(2, 3, 12, 2, 100, 77, 0)}))
+	for range 2 {
+		state, err := n.RangeState(1)
+		require.NoError(t, err)
+		for _, producer := range []int64{55, 77} {
+			_, next, known := state.Producer(producer)
+			require.True(t, known)
+			require.EqualValues(t, 2, next)
+		}
+		n.restart()
+	}
+}
+
+// What is damaged is for a repair to replace; nothing is put behind it.
+func TestADamagedCopyIsNotMended(t *testing.T) {
+	_, all := whole(t, 3)
+	n := start(t, vfs.NewMem(), small())
+	n.openSegment(specOf(1, 3, 10))
+	require.NoError(t, n.appendWait(1, clones(all)[0]))
+	n.seal(1, endOf(all))
+	g := n.segmentOf(1)
+	g.rng.mu.Lock()
+	g.rotten, g.intact = true, 10
+	g.rng.mu.Unlock()
+	require.ErrorIs(t, n.Mend(1, clones(all[1:])), base.CodeCorruptData)
+}
+
 // What the log refused of a mend is taken back, so that it can be given again; so is what no file had room for.
 func TestAMendThatTheDiskRefusesIsTakenUpAgain(t *testing.T) {
 	_, all := whole(t, 100)
@@ -350,42 +385,6 @@ func TestACopyInMemoryThatTheDiskRefusedIsNoExtent(t *testing.T) {
 	taken := n.untilFull(mem, func(i int) error { return n.appendWait(1, makeBatch(1, 3, int64(1+i), 1, 3000, header.NoProducer, 0)) })
 	end := int64(1 + taken)
 	require.Equal(t, FenceAnswer{Kind: FenceDamaged, Listed: true, End: end, DamagedAbove: end, Unbroken: true}, fence())
-}
-
-func TestASealFencesItsEpochForEver(t *testing.T) {
-	n := start(t, vfs.NewMem(), small())
-	require.NoError(t, n.Start(t.Context()))
-	n.openSegment(specOf(1, 3, 10))
-	sealed := make(chan error, 1)
-	require.NoError(t, n.Seal(1, 10, base.CauseReplicaFailure, func(err error) { sealed <- err }))
-	require.ErrorIs(t, n.OpenSegment(specOf(2, 3, 10), nil), base.CodeFenced, "from the call on")
-	require.NoError(t, <-sealed)
-	again := func() {
-		t.Helper()
-		require.ErrorIs(t, n.OpenSegment(specOf(1, 3, 10), nil), base.CodeFenced)
-		require.ErrorIs(t, n.OpenSegment(specOf(2, 3, 10), nil), base.CodeFenced)
-		require.ErrorIs(t, n.OpenSegment(specOf(2, 2, 10), nil), base.CodeFenced)
-	}
-	again()
-	wait(t, func(done func(error)) error { return n.DropSegments(refOf(1), []base.SegmentID{1}, done) })
-	require.ErrorIs(t, n.OpenSegment(specOf(2, 3, 10), nil), base.CodeFenced, "the fence outlives the file")
-	n.restart()
-	require.ErrorIs(t, n.OpenSegment(specOf(2, 3, 10), nil), base.CodeFenced)
-	n.restart()
-	require.ErrorIs(t, n.OpenSegment(specOf(3, 3, 10), nil), base.CodeFenced)
-	n.openSegment(specOf(4, 4, 10))
-}
-
-func TestForceSealAcceptsALoss(t *testing.T) {
-	n := start(t, vfs.NewMem(), small())
-	n.openSegment(specOf(1, 3, 10))
-	all := n.fill(1, 6, 100)
-	end := endOf(all[:4])
-	require.ErrorIs(t, n.Seal(1, end, base.CauseOperator, nil), base.CodeInvalidArgument)
-	wait(t, func(done func(error)) error { return n.ForceSeal(1, end, base.CauseOperator, done) })
-	sameBytes(t, bytesOf(all[:4]), n.mustRead(refOf(1), 10, 1<<20))
-	n.restart()
-	sameBytes(t, bytesOf(all[:4]), n.mustRead(refOf(1), 10, 1<<20))
 }
 
 // What was written above the end counts for nothing, before the flusher has cut it off as after.
