@@ -131,6 +131,7 @@ func (d *drawing) tell(e *store.Event, long bool) string {
 		add("no broker answers")
 		add(e.Detail)
 	default:
+		add(verb(e))
 		add(e.Before, arrow, e.After)
 		if e.Before == "" {
 			add(e.After)
@@ -143,6 +144,15 @@ func (d *drawing) tell(e *store.Event, long bool) string {
 		add("by ", e.Actor)
 	}
 	return b.String()
+}
+
+// verb is what a type says behind its first word: created, of TOPIC_CREATED. Where a state follows it is said already.
+func verb(e *store.Event) string {
+	_, rest, _ := strings.Cut(e.Type, "_")
+	if e.After != "" && (strings.HasPrefix(e.Type, "NODE_") || e.Type == "LEADER_CHANGED" || e.Type == "GROUP_MEMBER") {
+		return ""
+	}
+	return strings.ToLower(strings.ReplaceAll(rest, "_", " "))
 }
 
 func (d *drawing) arrow(long bool) string {

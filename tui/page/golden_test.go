@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/component"
 	"github.com/eastguard/eastguard/tui/store"
 	"github.com/eastguard/eastguard/tui/styles"
@@ -71,6 +72,28 @@ func drawnWith(p Page, v *store.View, w, h int, st *State) *component.Canvas {
 	c := component.NewCanvas(w, h, styles.NewTheme(styles.TrueColor, false))
 	Draw(c, p, v, st)
 	return c
+}
+
+// TestListedLater does not say that there are no topics when there are some that nobody has listed yet.
+func TestListedLater(t *testing.T) {
+	s := newScript(5)
+	s.hello()
+	s.at(0, store.Message{Totals: &store.Totals{Topics: 11}})
+	for _, id := range []ID{Overview, Topics, Ranges} {
+		text := strings.Join(drawn(Get(id), s.view(), 80, 24, styles.NewTheme(styles.NoColor, false), nil).Plain(), "\n")
+		require.NotContains(t, text, "no topics yet")
+		require.Contains(t, text, "none of the 11 topics is listed yet")
+	}
+}
+
+// TestEventsSayWhat has the verb of an event, too.
+func TestEventsSayWhat(t *testing.T) {
+	s := newScript(5)
+	s.event(1, time.Second, sdk.Event{Type: "TOPIC_CREATED", Subject: "orders", Detail: "shard=1"})
+	s.event(1, time.Second, sdk.Event{Type: "NODE_STARTED", Subject: "n1", Detail: "boot=3"})
+	text := strings.Join(drawn(Get(Events), s.view(), 80, 24, styles.NewTheme(styles.NoColor, false), nil).Plain(), "\n")
+	require.Contains(t, text, "TOPIC  orders  created  shard=1")
+	require.Contains(t, text, "NODE   n1  started  boot=3")
 }
 
 // TestGoldens draws each page at each size in each colour mode. The plain text is one file, what it looks like another.

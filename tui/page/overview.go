@@ -368,11 +368,14 @@ func (d *drawing) health(r component.Rect) {
 	signs := map[sdk.HealthResult]rune{sdk.HealthPass: g.Good, sdk.HealthWarn: g.Attention, sdk.HealthFail: g.Broken}
 	name := 12
 	for i := range checks {
-		name = min(max(name, len(checks[i].Name)+2), inside.W/3)
+		name = max(name, len(checks[i].Name)+2)
 	}
 	for i, c := range checks {
-		d.c.Pen(inside.Line(i)).Sign(signs[c.Result], verdictStyle(c.Result)).Skip(1).Field(name-1, c.Name, styles.Plain).Skip(1).
-			Text(c.Detail, styles.Plain)
+		pen := d.c.Pen(inside.Line(i)).Sign(signs[c.Result], verdictStyle(c.Result)).Skip(1)
+		if name <= inside.W*2/5 || c.Detail == "" {
+			pen.Field(name-1, c.Name, styles.Plain).Skip(1)
+		} // else the detail says it all
+		pen.Text(c.Detail, styles.Plain)
 	}
 	if old := d.st.Frame.Now.Sub(h.At); old > 30*time.Second {
 		d.c.Fade(inside)

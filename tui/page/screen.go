@@ -91,7 +91,7 @@ func drawHeader(c *component.Canvas, r component.Rect, p Page, v *store.View, st
 		name = f.Context
 	}
 	if name == "" {
-		name = v.Cluster.ID
+		name = v.Cluster.ID[:min(len(v.Cluster.ID), 8)]
 	}
 	look := styles.Accent.Bold()
 	if f.Alarming {

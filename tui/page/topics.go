@@ -144,6 +144,9 @@ func noTopics(v *store.View) []string {
 	if n := len(v.Cluster.Totals.Missing); n > 0 {
 		return []string{"no topic is known", plural(n, "shard") + " did not answer: their topics are missing"}
 	}
+	if n := v.Cluster.Totals.Topics; n > 0 {
+		return []string{"none of the " + plural(n, "topic") + " is listed yet", "they are asked for while they can be seen"}
+	}
 	return []string{"no topics yet", "eg-cli create-topic my_topic 3 makes one"}
 }
 
