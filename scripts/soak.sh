@@ -28,7 +28,7 @@ step "chaos" bash scripts/chaos.sh -for "${CHAOS_TIME:-10m}"
 heading "fuzzing, $fuzz_time a target"
 while IFS=: read -r file target; do
 	step "$target" go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzz_time" -fuzzminimizetime 1x "./$(dirname "$file")"
-done < <(grep -rhoE --include='*_test.go' -H '^func Fuzz[A-Za-z0-9_]*' internal sdk server cli cmd scripts | sed 's/func //' | sort)
+done < <(grep -rhoE --include='*_test.go' -H '^func Fuzz[A-Za-z0-9_]*' internal sdk server cli tui cmd scripts | sed 's/func //' | sort)
 
 heading "benchmark"
 bash scripts/bench.sh
