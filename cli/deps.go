@@ -43,6 +43,7 @@ type Client interface {
 	NewProducer(topic string, opts ...sdk.ProducerOption) (Producer, error)
 	NewConsumer(opts ...sdk.ConsumerOption) (Consumer, error)
 	Watch(ctx context.Context, opts sdk.WatchOptions) iter.Seq2[sdk.WatchEvent, error]
+	Logs(ctx context.Context, opts sdk.LogOptions) iter.Seq2[sdk.LogEvent, error]
 	Close() error
 }
 
@@ -181,6 +182,10 @@ func (s sdkClient) NewProducer(topic string, opts ...sdk.ProducerOption) (Produc
 
 func (s sdkClient) Watch(ctx context.Context, opts sdk.WatchOptions) iter.Seq2[sdk.WatchEvent, error] {
 	return s.c.Watch(ctx, opts)
+}
+
+func (s sdkClient) Logs(ctx context.Context, opts sdk.LogOptions) iter.Seq2[sdk.LogEvent, error] {
+	return s.c.Logs(ctx, opts)
 }
 
 func (s sdkClient) NewConsumer(opts ...sdk.ConsumerOption) (Consumer, error) {

@@ -168,6 +168,9 @@ type fakeClient struct {
 	events   []sdk.WatchEvent
 	watchErr error
 	watched  sdk.WatchOptions
+
+	lines  []sdk.LogEvent
+	logged sdk.LogOptions
 }
 
 func (f *fakeClient) Admin() Admin { return f.admin }
@@ -186,6 +189,20 @@ func (f *fakeClient) Watch(ctx context.Context, opts sdk.WatchOptions) iter.Seq2
 			}
 		}
 		if !opts.Once {
+			<-ctx.Done()
+		}
+	}
+}
+
+func (f *fakeClient) Logs(ctx context.Context, opts sdk.LogOptions) iter.Seq2[sdk.LogEvent, error] {
+	return func(yield func(sdk.LogEvent, error) bool) {
+		f.logged = opts
+		for _, ev := range f.lines {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+		if opts.Follow {
 			<-ctx.Done()
 		}
 	}

@@ -22,6 +22,7 @@ func newNodeCommand(a *app) *cobra.Command {
 		newNodeDescribeCommand(a),
 		newNodeRingCommand(a),
 		newNodePingCommand(a),
+		newNodeLogsCommand(a),
 		newNodeLeaveCommand(a),
 		newNodeForgetCommand(a),
 		newNodeReplaceCommand(a),

@@ -31,6 +31,7 @@ var documents = map[string]document{
 	"node.ring":        {"object", ringDocument{}},
 	"node.verify":      {"object", verifyDocument{}},
 	"node.ping":        {"list", pingRow{}},
+	"node.logs":        {"stream", logRow{}},
 	"node.change":      {"object", changedNode{}},
 	"shard.list":       {"list", shardRow{}},
 	"shard.leaders":    {"list", leaderRow{}},
