@@ -460,6 +460,7 @@ func (s *script) repairs() []sdk.RepairProgress {
 
 // lost is the incident, and then nobody answers.
 func (s *script) lost() *script {
+	s.view() // somebody looked while it was well: what was believed then stays
 	s.at(-12*time.Second, store.Message{Conn: &store.Conn{
 		Lost: true, Error: "dial n2: connection refused", Tried: []string{"n1", "n2", "n3", "n4", "n5", "10.0.0.11:2921"}, Attempt: 4, Next: noon.Add(15200 * time.Millisecond),
 	}})
