@@ -20,6 +20,7 @@ const (
 // and answered by it: nothing here knows an answer.
 type heartbeats struct {
 	peers *peer.Host
+	still func() bool // this node's log stands still
 	mu    sync.Mutex
 	nodes map[base.NodeID]*window
 }
@@ -35,8 +36,8 @@ type heartbeatResult struct {
 	err    error
 }
 
-func newHeartbeats(p *peer.Host) *heartbeats {
-	return &heartbeats{peers: p, nodes: make(map[base.NodeID]*window)}
+func newHeartbeats(p *peer.Host, still func() bool) *heartbeats {
+	return &heartbeats{peers: p, still: still, nodes: make(map[base.NodeID]*window)}
 }
 
 // send waits for the answer to a heartbeat that leaves with the next message to its node.
@@ -73,10 +74,11 @@ func (b *heartbeats) flush(node base.NodeID, w *window) {
 	b.mu.Lock()
 	delete(b.nodes, node)
 	b.mu.Unlock()
+	still := b.still()
 	for len(w.beats) > 0 {
 		n := min(len(w.beats), beatsAtMost)
 		answers := w.answers[:n]
-		_, err := b.peers.Go(node, kindHeartbeats, 0, encode(&heartbeatsMessage{Beats: w.beats[:n]}), func(body []byte, err error) {
+		_, err := b.peers.Go(node, kindHeartbeats, 0, encode(&heartbeatsMessage{Beats: w.beats[:n], Still: still}), func(body []byte, err error) {
 			distribute(answers, body, err)
 		})
 		if err != nil {

@@ -164,11 +164,12 @@ func Open(o Options) (*Host, error) {
 	h := &Host{
 		o: o, manifest: m, metrics: newMetrics(o.Metrics), groups: make(map[base.ShardID]*group),
 		inFlight: make(chan struct{}, o.MaxInFlight), hosting: make(chan struct{}, 1),
-		beats: newHeartbeats(o.Peers), streams: make(chan struct{}, streamsOut),
+		streams:  make(chan struct{}, streamsOut),
 		incoming: incoming{streams: make(map[base.ShardID]*arriving)},
 		closing:  make(chan struct{}),
 	}
 	h.watch = newWatch(h)
+	h.beats = newHeartbeats(o.Peers, func() bool { return h.watch.standsStill(time.Now()) })
 	h.stewards = newStewards(h)
 	h.streamID.Store(rand.Uint64()) // one of an earlier process is another
 	h.log, err = openSharedLog(logOptions{

@@ -124,6 +124,7 @@ type timeoutAnswer struct {
 // same order.
 type heartbeatsMessage struct {
 	Beats []envelope `cbor:"1,keyasint"`
+	Still bool       `cbor:"2,keyasint,omitempty"` // the sender's log stands still: its groups cannot go on under it
 }
 
 type heartbeatsAnswer struct {

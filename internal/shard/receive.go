@@ -186,6 +186,7 @@ func (h *Host) onHeartbeats(_ context.Context, r *peer.Request) {
 		r.Fail(base.Errorf(base.CodeCorruptFrame, "take heartbeats", "%d heartbeats: %v", len(m.Beats), err))
 		return
 	}
+	h.watch.hear(r.From.Node, m.Still)
 	c := newCollector(r, len(m.Beats))
 	for i, e := range m.Beats {
 		request := &raft.AppendEntriesRequest{RPCHeader: from(r, e), Term: e.Term}

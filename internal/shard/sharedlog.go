@@ -25,6 +25,7 @@ type sharedLog struct {
 	fatal   func(error)
 	room    func() bool // frees space on a full disk, if there is any to free
 	budget  int64       // of disk: what lies in files that take more is copied forward
+	still   standstill
 
 	mu     sync.Mutex
 	tails  map[base.ShardID]*logTail
@@ -123,6 +124,8 @@ func (l *sharedLog) append(kind recordKind, payload []byte) (at wal.LSN, t ticke
 // commands waiting. After an error nothing is durable any more, so the process must end; but an entry that was refused
 // for want of space, or because too much waits, was not written, and the log goes on.
 func (l *sharedLog) await(t ticket) error {
+	l.still.begin(time.Now())
+	defer func() { l.still.end(time.Now()) }()
 	timer := time.NewTimer(l.timeout)
 	defer timer.Stop()
 	select {

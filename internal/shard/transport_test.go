@@ -187,7 +187,7 @@ func messages() map[string]any {
 		"vote-answer":       &voteAnswer{Verdict: v, Granted: true},
 		"timeout":           &timeoutMessage{Envelope: e},
 		"timeout-answer":    &timeoutAnswer{Verdict: v},
-		"heartbeats":        &heartbeatsMessage{Beats: []envelope{e}},
+		"heartbeats":        &heartbeatsMessage{Beats: []envelope{e}, Still: true},
 		"heartbeats-answer": &heartbeatsAnswer{Answers: []heartbeatAnswer{{Answer: appendAnswer{Verdict: v}, Code: base.CodeBusy}}},
 		"chunk": &chunkMessage{
 			Envelope: e, Stream: 1, Offset: 2, Data: []byte{3}, Size: 4, LastIndex: 5, LastTerm: 6, Configuration: []byte{7}, ConfigurationIndex: 8, Version: 1,

@@ -27,10 +27,11 @@ type watch struct {
 	core    *failover
 	resumed time.Time // silence before does not count
 	asking  map[base.NodeID]time.Time
+	still   map[base.NodeID]time.Time // nodes whose logs stand still, and when they said so last
 }
 
 func newWatch(h *Host) *watch {
-	return &watch{host: h, marks: make(chan struct{}, 1), core: newFailover(), asking: make(map[base.NodeID]time.Time)}
+	return &watch{host: h, marks: make(chan struct{}, 1), core: newFailover(), asking: make(map[base.NodeID]time.Time), still: make(map[base.NodeID]time.Time)}
 }
 
 func (w *watch) start(ctx context.Context) {
@@ -135,9 +136,43 @@ func (g *group) isBehind(term, index uint64) bool {
 	return t < term || t == term && i < index
 }
 
+// hear notes what a node says of its log.
+func (w *watch) hear(node base.NodeID, still bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !still {
+		delete(w.still, node)
+		return
+	}
+	w.still[node] = time.Now()
+	w.mark()
+}
+
+// standsStill reports whether this node's own log does.
+func (w *watch) standsStill(now time.Time) bool {
+	w.mu.Lock()
+	resumed := w.resumed
+	w.mu.Unlock()
+	return w.host.log.still.lasts(now, resumed)
+}
+
+// stuck is the nodes that are stuck though they can be reached. One that is stuck itself can do nothing about others.
+func (w *watch) stuck(now time.Time) map[base.NodeID]bool {
+	if w.standsStill(now) {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	nodes := make(map[base.NodeID]bool, len(w.still))
+	for node, said := range w.still {
+		nodes[node] = now.Sub(said) < stillKept
+	}
+	return nodes
+}
+
 // world is what the connections say at a moment.
 func (w *watch) world(now time.Time) world {
-	live := w.host.o.Peers.Liveness()
+	live, stuck := w.host.o.Peers.Liveness(), w.stuck(now)
 	w.mu.Lock()
 	resumed := w.resumed
 	w.mu.Unlock()
@@ -149,9 +184,9 @@ func (w *watch) world(now time.Time) world {
 			if heard.Before(resumed) {
 				heard = resumed
 			}
-			return s.Status == peer.Refused || now.Sub(heard) >= silentFor
+			return stuck[n] || s.Status == peer.Refused || now.Sub(heard) >= silentFor
 		},
-		Down: func(n base.NodeID) bool { return live[n].Status != peer.Reachable },
+		Down: func(n base.NodeID) bool { return stuck[n] || live[n].Status != peer.Reachable },
 	}
 }
 
