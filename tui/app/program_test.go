@@ -142,7 +142,7 @@ func startChild(t testing.TB, mode string, w, h int, args ...string) *child {
 		}
 		_ = tty.Close()
 		_ = ptmx.Close()
-		_ = c.screen.Close()
+		_ = c.screen.InputPipe().(io.Closer).Close() // Close itself races with Read
 	})
 	return c
 }
