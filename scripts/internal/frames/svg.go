@@ -13,7 +13,7 @@ import (
 // Size of a cell, and the colours of a terminal with a dark ground.
 const (
 	cellWidth  = 8.4
-	cellHeight = 18
+	cellHeight = 16
 	margin     = 12
 	ground     = "#16181d"
 	ink        = "#d6d9de"
@@ -100,7 +100,7 @@ func (r *stretch) flush(b *strings.Builder, y int) {
 		more += ` text-decoration="underline"`
 	}
 	fmt.Fprintf(b, `<text x="%.1f" y="%d" textLength="%.1f" lengthAdjust="spacingAndGlyphs" xml:space="preserve" fill="%s"%s>%s</text>`+"\n",
-		x, top+cellHeight-4, float64(r.cells)*cellWidth, r.look.fill, more, html.EscapeString(text))
+		x, top+cellHeight-3, float64(r.cells)*cellWidth, r.look.fill, more, html.EscapeString(text))
 }
 
 func lookOf(s uv.Style) look {
