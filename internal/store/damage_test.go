@@ -200,6 +200,32 @@ func TestALostFileIsDamageAndWhatFollowsIsSalvaged(t *testing.T) {
 	require.Equal(t, FenceDamaged, fence().Kind, "damage is remembered")
 }
 
+// A file that is to be written on is damaged so that its index does not hide it: what the log has for it cannot be put
+// there, and that is no reason not to start.
+func TestWhatFollowsDamageInAnActiveFileIsSalvaged(t *testing.T) {
+	mem := vfs.NewMem()
+	n := start(t, mem, tiny())
+	n.openSegment(specOf(1, 0, 0))
+	n.put(1, 1, 3000)
+	require.NoError(t, n.checkpoint())
+	b := makeBatch(1, 0, 1, 1, 100, -1, 0)
+	require.NoError(t, n.appendWait(1, b))
+	killed := mem.Snapshot()
+	for _, suffix := range []string{".log", ".idx"} {
+		bytes, err := vfs.ReadFile(killed, samplePath+"1-0"+suffix)
+		require.NoError(t, err)
+		bytes[len(bytes)/2] ^= 4
+		overwrite(t, killed, samplePath+"1-0"+suffix, bytes)
+	}
+	n2 := start(t, killed, tiny())
+	require.Equal(t, []base.SegmentID{1}, n2.Recovery().Damaged)
+	salvaged, err := vfs.ReadFile(killed, "data/quarantine/2/1-0.salvaged")
+	require.NoError(t, err)
+	require.Equal(t, b.Bytes, salvaged)
+	_, err = n2.Read(refOf(1), 0, 100, nil)
+	require.ErrorIs(t, err, base.CodeCorruptData)
+}
+
 func TestUnknownFilesAreQuarantinedNotDeleted(t *testing.T) {
 	mem, want := sample(t)
 	put := func(name, contents string) {

@@ -166,17 +166,17 @@ func (r *recovery) checkFile(g *segmentLog) error {
 		return nil
 	}
 	info, err := r.o.FS.Stat(r.path(g) + segment.LogSuffix)
-	if err == nil && info.Size >= extent.Pos {
-		if g.finished && info.Size > extent.Pos {
-			r.flusher.trims = append(r.flusher.trims, g)
-		}
-		return nil
-	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	if err == nil && g.finished && info.Size == extent.Pos {
+		return nil // nothing will be written to it: its readers find out what it holds
+	}
 	f, err := r.openFile(g)
 	if err == nil {
+		if g.finished {
+			r.flusher.trims = append(r.flusher.trims, g)
+		}
 		return f.Close()
 	}
 	var d *segment.DamageError
