@@ -50,7 +50,11 @@ func CreateTopic(req TopicRequest, view topology.View, rand Source, nowMs int64)
 			explain = append(explain, fmt.Sprintf("%s %s", base.RangeID(i+1), line))
 		}
 		if err != nil {
-			return meta.Command{}, explain, notEnough(config, least, view)
+			err := notEnough(config, least, view)
+			if n := fit(view); least == config.ReplicationFactor && n < least && n >= config.MinReplicasOrDefault() {
+				err = err.WithHint("lower the replication factor to %d, add nodes, or begin with fewer copies: --allow-under-replicated", n)
+			}
+			return meta.Command{}, explain, err
 		}
 		cmd.Replicas = append(cmd.Replicas, placement.Replicas)
 		cmd.Boots = append(cmd.Boots, placement.Boots)
@@ -77,7 +81,7 @@ func fit(view topology.View) int {
 	return n
 }
 
-func notEnough(config base.TopicConfig, least int, view topology.View) error {
+func notEnough(config base.TopicConfig, least int, view topology.View) *base.Error {
 	fit := fit(view)
 	const op = "place topic"
 	if least < config.ReplicationFactor { // fewer copies were allowed, and even those cannot be had
