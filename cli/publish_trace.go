@@ -19,7 +19,7 @@ type publishTrace struct {
 
 // traceStage is one stage. Those of the brokers lie within commit, and side by side.
 type traceStage struct {
-	Stage  string  `json:"stage" col:"STAGE" doc:"route, linger, encode, retries, send, commit; within commit: leader_fsync, replicate, follower_fsync; total"`
+	Stage  string  `json:"stage" col:"STAGE" doc:"route, linger, encode, retries, send, commit; within commit: leader_fsync, replicate, follower_fsync (no fsyncs where the ack did not wait for them); total"`
 	Node   string  `json:"node" col:"NODE"`
 	AtMs   float64 `json:"at_ms" col:"AT" as:"ms" doc:"when it began, from the call; what brokers tell is placed as if the ways there and back took equally long"`
 	TookMs float64 `json:"took_ms" col:"TOOK" as:"ms"`
@@ -50,11 +50,15 @@ func newPublishTrace(t sdk.Trace) *publishTrace {
 	add("send", "", at, t.Send, "the ways to the leader and back")
 	if t.Leader != "" {
 		arrived := at + t.Send/2
-		add("commit", string(t.Leader), arrived, t.Commit, "from its arrival until it was durable on every replica")
-		add("leader_fsync", string(t.Leader), arrived+t.Taken, t.LeaderFsync-t.Taken, "to the leader's own log")
+		add("commit", string(t.Leader), arrived, t.Commit, "from its arrival until every replica had it")
+		if t.LeaderFsync > 0 {
+			add("leader_fsync", string(t.Leader), arrived+t.Taken, t.LeaderFsync-t.Taken, "to the leader's own log")
+		}
 		for _, f := range t.Followers {
 			add("replicate", string(f.Node), arrived+f.Sent, f.Acked-f.Sent, "to the follower and back")
-			add("follower_fsync", string(f.Node), arrived+f.Sent+(f.Acked-f.Sent-f.Fsync)/2, f.Fsync, "of that, to the follower's log")
+			if f.Fsync > 0 {
+				add("follower_fsync", string(f.Node), arrived+f.Sent+(f.Acked-f.Sent-f.Fsync)/2, f.Fsync, "of that, to the follower's log")
+			}
 		}
 	}
 	add("total", "", 0, t.Total, "")

@@ -100,7 +100,7 @@ func newSegmentDumpCommand(a *app) *cobra.Command {
 			"against its checksum and against the one before it, the indexes and block sums against the batches. Nothing is\n" +
 			"written. What the broker has in its log and not yet in the file is not seen here, and what lies in the file behind\n" +
 			"the segment's end never counted: segment describe says where it ends. Damage is exit 9.",
-		Example: `  segment dump ./eastguard/data/topics/…/r1/907-1200.log
+		Example: `  segment dump ./eastguard/data/topics/…/1/907-1200.log
   segment dump 907-1200.log --batches -o wide
   segment dump 907-1200.log --records -o json --jq '.record_list[].value'`,
 		Args:        argsBetween(1, 1),

@@ -20,7 +20,8 @@ type Trace struct {
 	Retried time.Duration
 	// Send was spent on the way to the leader and back.
 	Send time.Duration
-	// Commit was spent at the leader: from the arrival of the batch until it was durable on every replica.
+	// Commit was spent at the leader: from the arrival of the batch until every replica had it, on
+	// stable storage unless the topic's durability is replicated.
 	Commit time.Duration
 	// Total is the time from the call until the answer.
 	Total time.Duration
@@ -33,7 +34,7 @@ type Trace struct {
 	// Leader is the node that took the batch.
 	Leader NodeID
 	// Taken is when the batch had its offset, LeaderFsync when it was durable on the leader itself; both from its
-	// arrival there.
+	// arrival there. LeaderFsync is 0 where the ack did not wait for it.
 	Taken, LeaderFsync time.Duration
 	// Followers are the other replicas. They are empty for a batch that had been stored by an earlier try.
 	Followers []FollowerTrace
@@ -44,7 +45,8 @@ type FollowerTrace struct {
 	Node NodeID
 	// Sent is when the leader handed the batch to the connection, Acked when the follower's answer came.
 	Sent, Acked time.Duration
-	// Fsync is how long the follower took from receiving the batch until it was durable there.
+	// Fsync is how long the follower took from receiving the batch until it was durable there; 0 where its answer did
+	// not wait for that.
 	Fsync time.Duration
 }
 
