@@ -26,7 +26,8 @@ type WatchOptions struct {
 	Once bool
 }
 
-// WatchEvent is one thing that a watch saw: one of Event, State, Counters and Gap is set.
+// WatchEvent is one thing that a watch saw: one of Event, State, Counters and Gap is set. With WatchOptions.Counters one in
+// which none is says that the node is there, though it did not count.
 type WatchEvent struct {
 	Node NodeID
 	// Boot counts the node's starts; Event.Seq counts within one.
@@ -412,6 +413,9 @@ func (p *pull) told(resp wire.WatchNodeResponse) (events []WatchEvent, until tim
 	if resp.Counters != nil && p.w.opts.Counters {
 		events = append(events, WatchEvent{Node: p.node, Boot: resp.Boot, Time: observed, Counters: resp.Counters})
 		counted = resp.Counters.ObservedMs
+	}
+	if p.w.opts.Counters && len(events) == 0 {
+		events = append(events, WatchEvent{Node: p.node, Boot: resp.Boot, Time: observed})
 	}
 	until = observed
 	if resp.More {

@@ -77,6 +77,15 @@ func TestStreamsComeAndGo(t *testing.T) {
 		v = f.view()
 		require.Equal(t, store.StreamLive, v.Nodes.Get("n3").Stream)
 		require.False(t, v.Gaps.At(0).To.IsZero())
+
+		// A node that does not count says at least that it is there.
+		for range 10 {
+			time.Sleep(time.Second)
+			fake.events <- sdk.WatchEvent{Node: "n1", Boot: 1}
+		}
+		v = f.view()
+		require.Equal(t, store.StreamLive, v.Nodes.Get("n1").Stream)
+		require.Equal(t, store.StreamStale, v.Nodes.Get("n2").Stream)
 		require.NoError(t, f.feed.Close())
 		<-f.done
 		require.NoError(t, f.feed.Close())

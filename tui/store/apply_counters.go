@@ -146,7 +146,10 @@ func (s *Store) addUp() {
 			t.nCounted, t.sumBytes, t.sumRecords = 0, 0, 0
 		}
 		t.sumBytes, t.sumRecords = max(t.sumBytes, 0), max(t.sumRecords, 0)
-		all := t.Ranges > 0 && t.nCounted >= t.Ranges
+		if t.Listed.IsZero() {
+			t.Ranges = t.nCounted // as far as is known
+		}
+		all := !t.Listed.IsZero() && t.Ranges > 0 && t.nCounted >= t.Ranges
 		t.InBytes, t.InRecords, t.AtLeast = t.sumBytes, t.sumRecords, !all
 		if !all && float64(t.InBytesPerSec) > t.sumBytes {
 			t.InBytes, t.InRecords, t.AtLeast = float64(t.InBytesPerSec), float64(t.InRecordsPerSec), t.Partial
