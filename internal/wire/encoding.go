@@ -59,13 +59,15 @@ func Append(dst []byte, m any) []byte {
 	return append(dst, b...)
 }
 
-// Decode reads a message into m, a pointer to a struct of this package. Errors are CodeCorruptFrame. Slices of
-// hot messages may alias b.
+// Decode reads a message into m, a pointer to a struct of this package, whatever m held before. Errors are
+// CodeCorruptFrame. Slices of hot messages may alias b.
 func Decode(b []byte, m any) error {
 	var err error
 	if hot, ok := m.(hotDecoder); ok {
 		err = hot.decode(b)
 	} else {
+		// A field that is left out has its zero value, and not that of the message that m was used for last.
+		reflect.ValueOf(m).Elem().SetZero()
 		err = decMode.Unmarshal(b, m)
 	}
 	if err != nil {

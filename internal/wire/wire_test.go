@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -275,6 +276,22 @@ func TestNewerPeers(t *testing.T) {
 		require.NoError(t, Decode(append(Encode(full), "more"...), back))
 		require.Empty(t, cmp.Diff(full, back))
 	}
+}
+
+// Who asks again and again decodes each answer into the same message: nothing of an earlier one may show.
+func TestDecodeForgetsWhatWasThere(t *testing.T) {
+	for _, m := range messages {
+		t.Run(name(m), func(t *testing.T) {
+			used := filled(m)
+			require.NoError(t, Decode(Encode(m), used))
+			fresh := reflect.New(reflect.TypeOf(m)).Interface()
+			require.NoError(t, Decode(Encode(m), fresh))
+			require.Empty(t, cmp.Diff(fresh, used, cmpopts.EquateEmpty()))
+		})
+	}
+	failed := ListOffsetsResponse{Offsets: []OffsetAnswer{{Error: &ErrorMessage{Code: base.CodeBehind}}}}
+	require.NoError(t, Decode(Encode(ListOffsetsResponse{Offsets: []OffsetAnswer{{Offset: 1}}}), &failed))
+	require.Nil(t, failed.Offsets[0].Error)
 }
 
 func TestDecodeRefuses(t *testing.T) {
