@@ -52,18 +52,19 @@ func (c *Cluster) judged(load *Load) {
 	load.Verify()
 }
 
-// topicOf is a stream's topic as its shard's leader has it.
-func (c *Cluster) topicOf(s *stream) *meta.Topic {
+// topicOf is a stream's topic as its shard's leader has it. One whose log stands still may believe that it leads for a
+// while, and knows less.
+func (c *Cluster) topicOf(s *stream) (newest *meta.Topic) {
 	for _, n := range c.Running() {
 		for _, r := range n.Inspect().Replicas {
 			for _, t := range r.Topics {
-				if r.Ready && t.Name == s.topic {
-					return t
+				if r.Ready && t.Name == s.topic && (newest == nil || t.Version > newest.Version) {
+					newest = t
 				}
 			}
 		}
 	}
-	return nil
+	return newest
 }
 
 // active is the segment that a stream's first range is written to.
