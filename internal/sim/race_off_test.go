@@ -3,7 +3,7 @@
 package sim
 
 const (
-	usualRuns  = 25 // seeds that are played
-	recordRuns = 10 // seeds of TestRecords
+	usualRuns  = 50 // seeds that are played
+	recordRuns = 30 // seeds of TestRecords
 	replays    = 2  // of each seed of the bugbase
 )
