@@ -68,7 +68,8 @@ func TestAKilledLeaderIsReplaced(t *testing.T) {
 	}
 }
 
-// TestAKilledLeaderIsReplacedOnSlowDisks: an election is some six syncs, one after the other.
+// TestAKilledLeaderIsReplacedOnSlowDisks: an election is some six syncs, one after the other, and one whose votes are split
+// waits for the next to stand, 300 ms later.
 func TestAKilledLeaderIsReplacedOnSlowDisks(t *testing.T) {
 	synctestPlant(t, 3, 32, func(o *Options) {
 		o.FS = vfs.NewFault(o.FS, vfs.Rule{Ops: vfs.OpSyncData, Delay: 10 * time.Millisecond})
@@ -78,7 +79,7 @@ func TestAKilledLeaderIsReplacedOnSlowDisks(t *testing.T) {
 		p.kill("n1", nil)
 		took := p.awaitLeaders(5 * time.Second)
 		t.Logf("32 groups led %s after the kill", took)
-		require.LessOrEqual(t, took, 150*time.Millisecond)
+		require.LessOrEqual(t, took, 500*time.Millisecond)
 	})
 }
 
