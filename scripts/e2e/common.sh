@@ -69,7 +69,7 @@ masked() {
 		-e 's/[0-9]+(\.[0-9]+)? (ms|s|µs)\b/<time>/g' \
 		-e 's/[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}/<clock>/g' \
 		-e 's/127\.0\.0\.1:[0-9]+/<address>/g' \
-		-e 's/(leader|acked by) n[0-9]+/\1 <node>/g' \
+		-e 's/leader n[0-9]+/leader <node>/g' -e '/acked by/s/ n[0-9]+/ <node>/g' \
 		-e "s#$EASTGUARD_CLUSTER_DIR#<cluster>#g" \
 		-e 's/[[:space:]]+$//' | sed -e ':a' -e '/^\n*$/{$d;N;ba' -e '}'
 }
