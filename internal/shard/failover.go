@@ -15,7 +15,8 @@ const (
 	silentFor    = 300 * time.Millisecond // a node that was not heard for so long is lost, as is one that refuses
 	leaderless   = 300 * time.Millisecond // after which a replica that knows no leader asks
 	askEvery     = 100 * time.Millisecond
-	turnEvery    = 300 * time.Millisecond // between the candidates, the longest log first
+	turnEvery    = 300 * time.Millisecond // between the candidates, the longest log first; doubles with each that came to nothing
+	turnDoubles  = 4                      // times at most: to 4.8 s, more than an election on any disk that is of use
 	graceFor     = 50 * time.Millisecond  // for those that do not agree yet
 	evidenceFor  = 350 * time.Millisecond // how long an answer counts
 	changesKept  = 10 * time.Second
@@ -33,6 +34,7 @@ type replicaView struct {
 	Term       uint64
 	LastTerm   uint64
 	LastIndex  uint64
+	Voting     bool // raft is busy with somebody's candidacy, which on a slow disk takes several syncs
 }
 
 // question asks a voter of a group whether it has lost the leader too. It also says so of the asker.
@@ -80,6 +82,7 @@ type vigil struct {
 	term     uint64      // of the leader known last
 	seen     uint64      // term of the replica at the last look
 	moved    time.Time   // when that changed: somebody stands, and has until its turn is over
+	tries    int         // how often it has changed since the leader is missing
 	changes  []time.Time // of the leader, oldest first
 	missing  time.Time   // since when there is none that is alive; zero: there is
 	asked    time.Time
@@ -148,7 +151,7 @@ func (f *failover) look(now time.Time, w world, r replicaView, d *decision) {
 	v.note(now, r)
 	alive := r.Leader != "" && (r.Leader == w.Self || !w.Down(r.Leader))
 	if alive || !slices.Contains(r.Voters, w.Self) {
-		v.missing, v.majority, v.stood = time.Time{}, time.Time{}, time.Time{}
+		v.missing, v.majority, v.stood, v.tries = time.Time{}, time.Time{}, time.Time{}, 0
 		return
 	}
 	if v.missing.IsZero() {
@@ -168,7 +171,7 @@ func (f *failover) look(now time.Time, w world, r replicaView, d *decision) {
 	}
 	// The agreement must hold until our turn comes, so it is renewed.
 	v.ask(now, w, r, d)
-	place := time.Duration(rank(w.Self, agree, r)) * turnEvery
+	place := time.Duration(rank(w.Self, agree, r)) * v.turn()
 	if now.Sub(v.majority) < place || now.Sub(v.majority) < graceFor && !unanimous(w, r, agree) || !v.mayStand(now, r, place) {
 		return
 	}
@@ -187,6 +190,7 @@ func (v *vigil) note(now time.Time, r replicaView) {
 	if r.Term != v.seen {
 		if v.seen != 0 {
 			v.moved = now
+			v.tries++
 		}
 		v.seen = r.Term
 	}
@@ -241,18 +245,29 @@ func unanimous(w world, r replicaView, agree map[base.NodeID]opinion) bool {
 	})
 }
 
+// turn is how long whoever stands is left alone. An election is some six syncs, one after the other: with a fixed turn
+// the next one would spoil each of them on a disk that is slow enough, for ever.
+func (v *vigil) turn() time.Duration {
+	return turnEvery << min(max(v.tries-1, 0), turnDoubles)
+}
+
 // mayStand reports whether the replica may stand for election now, with the place in line that it has. Whoever stands
-// has until the end of its turn. A candidate may stand again once its election has come to nothing, and not at the same
-// moment as its rival. A group whose leader changes all the time is left to raft's timers.
+// has until the end of its turn, and then the next in line stands, not all at the same moment. A candidate may stand
+// again once its election has come to nothing. A group whose leader changes all the time is left to raft's timers.
 func (v *vigil) mayStand(now time.Time, r replicaView, place time.Duration) bool {
-	if len(v.changes) > changesMost || now.Sub(v.moved) < turnEvery {
+	rest := v.turn()
+	if v.tries > 0 {
+		rest += place
+	}
+	if len(v.changes) > changesMost || r.Voting || now.Sub(v.moved) < rest {
 		return false
 	}
 	switch r.State {
 	case "follower":
-		return v.stood.IsZero() || now.Sub(v.stood) >= turnEvery
+		return v.stood.IsZero() || now.Sub(v.stood) >= v.turn()
 	case "candidate":
-		return now.Sub(v.standing) >= candidateFor+place && now.Sub(v.stood) >= candidateFor+place
+		again := max(candidateFor, v.turn()) + place
+		return now.Sub(v.standing) >= again && now.Sub(v.stood) >= again
 	}
 	return false
 }

@@ -252,6 +252,45 @@ func TestWhoStandsIsGivenTime(t *testing.T) {
 	}
 }
 
+// TestEachElectionThatCameToNothingDoublesTheTurn, so that on a disk of any speed one is long enough.
+func TestEachElectionThatCameToNothingDoublesTheTurn(t *testing.T) {
+	f := newFailover()
+	r := follower(nodes(3), "n1", 5, 9)
+	var pauses []time.Duration
+	moved := at0
+	for i := 0; len(pauses) < 8; i++ {
+		now := at0.Add(time.Duration(i) * 10 * time.Millisecond)
+		require.Less(t, now.Sub(at0), 2*time.Minute)
+		f.heard(now, "n3", r.Shard, r.Leader, opinion{Hosted: true, Lost: true, LastTerm: 5, LastIndex: 8})
+		if d := f.step(now, sees("n2", "n1"), []replicaView{r}); len(d.Stand) > 0 {
+			pauses = append(pauses, now.Sub(moved))
+			moved = now
+			r.Leader, r.LastTerm = "", 5
+			r.Term++ // and nobody won
+		}
+	}
+	for i, pause := range pauses[1:] {
+		want := turnEvery << min(i, turnDoubles)
+		require.InDelta(t, want.Milliseconds(), pause.Milliseconds(), 20, "pause %d of %v", i, pauses)
+	}
+	r.Leader = "n3" // somebody leads at last: all is forgotten
+	f.step(moved.Add(time.Minute), sees("n2", "n1"), []replicaView{r})
+	now := moved.Add(2 * time.Minute)
+	f.heard(now, "n1", r.Shard, "n3", opinion{Hosted: true, Lost: true, LastTerm: 5, LastIndex: 8})
+	require.Len(t, f.step(now, sees("n2", "n3"), []replicaView{r}).Stand, 1)
+}
+
+// TestWhoIsAskedForAVoteDoesNotStand: raft would do the one after the other, and spoil the election it has just voted in.
+func TestWhoIsAskedForAVoteDoesNotStand(t *testing.T) {
+	f := newFailover()
+	r := follower(nodes(3), "n1", 5, 9)
+	r.Voting = true
+	f.heard(at0, "n3", r.Shard, "n1", opinion{Hosted: true, Lost: true})
+	require.Empty(t, f.step(at0, sees("n2", "n1"), []replicaView{r}).Stand)
+	r.Voting = false
+	require.Len(t, f.step(at0, sees("n2", "n1"), []replicaView{r}).Stand, 1)
+}
+
 // TestACandidateWhoseElectionCameToNothingTriesAgain.
 func TestACandidateWhoseElectionCameToNothingTriesAgain(t *testing.T) {
 	f := newFailover()

@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
@@ -22,6 +23,7 @@ const (
 type inbox struct {
 	shard    base.ShardID
 	consumer chan raft.RPC // raft takes from here
+	voting   atomic.Bool   // it is asked for a vote right now
 
 	mu      sync.Mutex
 	waiting []*delivery
@@ -69,7 +71,10 @@ func (b *inbox) put(d *delivery) {
 
 func (b *inbox) run() {
 	for d := b.next(); d != nil; d = b.next() {
+		_, vote := d.rpc.Command.(*raft.RequestVoteRequest)
+		b.voting.Store(vote)
 		answer, err := b.ask(context.Background(), d.rpc)
+		b.voting.Store(false)
 		d.done(answer, err)
 	}
 }

@@ -117,7 +117,7 @@ func (g *group) look() replicaView {
 	index, logTerm := g.lastEntry()
 	return replicaView{
 		Shard: g.id, Generation: g.hosted.Generation, Voters: g.voters(), State: stateName(g.raft.State()),
-		Leader: leader, Term: term, LastTerm: logTerm, LastIndex: index,
+		Leader: leader, Term: term, LastTerm: logTerm, LastIndex: index, Voting: g.transport.inbox.voting.Load(),
 	}
 }
 

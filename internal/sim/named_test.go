@@ -208,7 +208,7 @@ func TestFollowerWipedBetweenFenceAndSeal(t *testing.T) {
 		wiped := nodes[2] // not the coordinator
 		for _, n := range c.Nodes() {
 			if n != wiped && n != nodes[0] {
-				n.SlowDisk(40 * time.Millisecond) // a seal takes longer than a fence
+				n.SlowDisk(150 * time.Millisecond) // a seal takes longer than a fence
 			}
 		}
 		nodes[0].Kill()
