@@ -19,7 +19,8 @@ func (s *Server) alterTopic(ctx context.Context, shard base.ShardID, req wire.Al
 	}
 	// Whether there are nodes enough is known here alone; the rest the state machine checks.
 	if next := f.Config; next.Alter(req.Set, req.Unset) == nil && next.ReplicationFactor > f.Config.ReplicationFactor {
-		if err := planner.CheckReplication(next, s.view()); err != nil {
+		enough := func() error { return planner.CheckReplication(next, s.view()) }
+		if err := s.withComing(ctx, enough); err != nil {
 			return wire.AlterTopicResponse{}, err
 		}
 	}

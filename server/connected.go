@@ -1,9 +1,12 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/peer"
 	"github.com/eastguard/eastguard/internal/topology"
@@ -50,4 +53,32 @@ func startedAnew(n topology.Node, boot uint64, listed *meta.Node, now time.Time)
 	n.Boot, n.Leaving = boot, false
 	n.SettledMs = max(n.SettledMs, now.Add(anewFor).UnixMilli())
 	return n
+}
+
+// Nodes that have just started take segments a moment after they say that they are ready: the others hear of the start by
+// rumour. Whoever needs them waits for that moment rather than be refused.
+const (
+	comingFor   = 3 * time.Second
+	comingEvery = 25 * time.Millisecond
+)
+
+// withComing tries, and tries again for as long as there are too few nodes and some are about to come.
+func (s *Server) withComing(ctx context.Context, try func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, comingFor)
+	defer cancel()
+	for {
+		err := try()
+		if !errors.Is(err, base.CodeNotEnoughNodes) || !coming(s.connected(), routedPeers{s}.Liveness()) || !pauseFor(ctx, comingEvery) {
+			return err
+		}
+	}
+}
+
+// coming reports whether a node that takes no segments yet is connected, so that only news of it are missing.
+func coming(view topology.View, links map[base.NodeID]peer.State) bool {
+	return slices.ContainsFunc(view.Nodes, func(n topology.Node) bool {
+		state, kept := links[n.ID]
+		anew := state.Boot > n.Boot
+		return kept && state.Status == peer.Reachable && n.Standing == topology.Normal && n.Unfit() != "" && (anew || !n.Leaving)
+	})
 }

@@ -16,7 +16,12 @@ import (
 // A retry with the same request id gets the same answer.
 func (s *Server) createTopic(ctx context.Context, shard base.ShardID, req wire.CreateTopicRequest) (wire.CreateTopicResponse, error) {
 	const op = "create topic"
-	cmd, explain, err := s.planTopic(req)
+	var cmd meta.Command
+	var explain []string
+	err := s.withComing(ctx, func() (err error) {
+		cmd, explain, err = s.planTopic(req)
+		return err
+	})
 	var result meta.Result
 	switch {
 	case err != nil:
