@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/eastguard/eastguard/internal/nowait"
 	"github.com/eastguard/eastguard/internal/vfs"
 	"github.com/eastguard/eastguard/internal/wire"
 )
@@ -87,16 +86,16 @@ type outbox struct {
 
 	pen struct {
 		gather  gather
-		direct  *nowait.Writer // nil when conn cannot be written without blocking
-		batch   []item         // taken from the queue
-		settled int            // the items of batch below this are done with
-		spare   []item         // the queue before last, to be used again
+		direct  *directWriter // nil when conn cannot be written without blocking
+		batch   []item        // taken from the queue
+		settled int           // the items of batch below this are done with
+		spare   []item        // the queue before last, to be used again
 	}
 }
 
 func newOutbox(conn net.Conn, timeout time.Duration, limit int64, onFail func(error)) *outbox {
 	o := &outbox{conn: conn, timeout: timeout, limit: limit, onFail: onFail, wake: make(chan struct{}, 1)}
-	o.pen.direct = nowait.New(conn)
+	o.pen.direct = newDirectWriter(conn)
 	return o
 }
 
@@ -160,7 +159,7 @@ func (o *outbox) takePenAndUnlock(direct bool) {
 	for i := range o.pen.batch {
 		_ = o.add(&o.pen.batch[i]) // only files can fail, and there are none
 	}
-	done := o.writeDirect()
+	done := o.pen.direct.write(&o.pen.gather)
 	freed := int64(0)
 	if done {
 		freed = o.settleTo(len(o.pen.batch), true)
@@ -174,20 +173,6 @@ func (o *outbox) takePenAndUnlock(direct bool) {
 	}
 	o.mu.Unlock()
 	o.wake <- struct{}{}
-}
-
-// writeDirect offers the kernel what is gathered and reports whether it took all. What it did not take stays, and so does
-// an error: the writer goroutine's next write meets it again, an expired write deadline from long ago excepted, which it
-// renews.
-func (o *outbox) writeDirect() bool {
-	g := &o.pen.gather
-	if g.size == 0 {
-		return true
-	}
-	if n := o.pen.direct.Writev(g.bufs); n > 0 {
-		g.advance(n)
-	}
-	return g.size == 0
 }
 
 // takeQueue moves the queue to the pen. Called with the lock and the pen.

@@ -5,8 +5,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-
-	"github.com/eastguard/eastguard/internal/nowait"
 )
 
 const (
@@ -20,120 +18,80 @@ var (
 	errConnClosed = errors.New("the connection is closed")
 )
 
-// outbox is the way out of one connection: frames queue up, and whoever has the pen takes all there are at once. That is
-// the writer goroutine; but a small frame that finds nothing queued and the pen free is written by whoever pushes it, as
-// far as the kernel takes it at once: a switch of goroutines less on the way of a record and of its ack. What the kernel
-// does not take is left with the pen, for the writer goroutine. Pushing never blocks.
+// outbox is the way out of one connection: frames queue up, and one writer goroutine takes all there are at once.
+// Pushing never blocks.
 type outbox struct {
 	nc    net.Conn
 	sent  *atomic.Int64 // bytes written, of all connections
 	limit int64
 	wake  chan struct{} // capacity one: there is something to do
 
-	mu      sync.Mutex
-	urgent  []frame
-	queue   []frame
-	bytes   int64 // queued and not written
-	writing bool  // somebody has the pen
-	closed  bool
-
-	pen struct {
-		batchWriter
-		direct *nowait.Writer // nil when nc cannot be written without waiting
-	}
+	mu     sync.Mutex
+	urgent []frame
+	queue  []frame
+	bytes  int64 // queued and not written
+	closed bool
 }
 
 func newOutbox(nc net.Conn, limit int64, sent *atomic.Int64) *outbox {
-	o := &outbox{nc: nc, sent: sent, limit: limit, wake: make(chan struct{}, 1)}
-	o.pen.direct = nowait.New(nc)
-	return o
+	return &outbox{nc: nc, sent: sent, limit: limit, wake: make(chan struct{}, 1)}
 }
 
-// push queues a frame, whose body must not change any more, or writes it. A frame above the limit is refused, unless it
-// is the only one or has to go (a small answer). Urgent frames have some room beyond it.
+// push queues a frame, whose body must not change any more. A frame above the limit is refused, unless it is the
+// only one or has to go (a small answer). Urgent frames have some room beyond it.
 func (o *outbox) push(f frame, mustGo bool) error {
 	size, limit := int64(f.size()), o.limit
 	if f.urgent {
 		limit += limit / 8
 	}
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	switch {
 	case o.closed:
-		o.mu.Unlock()
 		return errConnClosed
 	case !mustGo && o.bytes > 0 && o.bytes+size > limit:
-		o.mu.Unlock()
 		return errQueueFull
 	}
 	o.bytes += size
-	if o.pen.direct != nil && !o.writing && o.bytes == size && f.small() {
-		o.writing = true
-		o.mu.Unlock()
-		o.writeDirect(&f)
-		return nil
-	}
 	if f.urgent {
 		o.urgent = append(o.urgent, f)
 	} else {
 		o.queue = append(o.queue, f)
 	}
-	o.mu.Unlock()
 	mark(o.wake)
 	return nil
 }
 
-// small reports whether a frame is written from the buffer alone.
-func (f *frame) small() bool {
-	for _, part := range f.tail {
-		if len(part) >= copyBelow {
-			return false
-		}
-	}
-	return len(f.body) < copyBelow
-}
-
-// writeDirect is called with the pen, and gives it back.
-func (o *outbox) writeDirect(f *frame) {
-	o.pen.add(f)
-	n := o.pen.direct.Write(o.pen.buf)
-	o.pen.wrote(n)
-	o.sent.Add(int64(n))
-
-	o.mu.Lock()
-	o.bytes -= int64(n)
-	o.writing = false
-	wanted := o.bytes > 0 || o.closed
-	o.mu.Unlock()
-	if wanted { // by the writer goroutine, which may have been turned away meanwhile
-		mark(o.wake)
-	}
-}
-
 // run is the writer goroutine. It ends when a write fails or after close.
 func (o *outbox) run() error {
+	var w batchWriter
 	var batch, urgent []frame
 	for range o.wake {
-		for took := o.takePen(); took; {
-			var err error
-			if batch, err = o.takeQueue(batch); err != nil {
-				return err
+		for {
+			o.mu.Lock()
+			batch, o.queue = o.queue, batch[:0]
+			closed := o.closed
+			some := len(batch) > 0 || len(o.urgent) > 0
+			o.mu.Unlock()
+			if closed {
+				return errConnClosed
 			}
-			if len(batch) == 0 && o.putBackPen() {
+			if !some {
 				break
 			}
 			for rest := batch; ; {
 				urgent = o.takeUrgent(urgent)
-				if len(urgent)+len(rest)+o.pen.size == 0 {
+				if len(urgent)+len(rest) == 0 {
 					break
 				}
 				for i := range urgent {
-					o.pen.add(&urgent[i])
+					w.add(&urgent[i])
 				}
-				for len(rest) > 0 && o.pen.size < writeChunk {
-					o.pen.add(&rest[0])
+				for len(rest) > 0 && w.size < writeChunk {
+					w.add(&rest[0])
 					rest = rest[1:]
 				}
-				if err := o.write(); err != nil {
+				if err := o.write(&w); err != nil {
 					return err
 				}
 			}
@@ -141,40 +99,6 @@ func (o *outbox) run() error {
 		}
 	}
 	return nil
-}
-
-// takePen reports whether it is free, or the writer goroutine's from now on. Who has it wakes that when there is more.
-func (o *outbox) takePen() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.writing {
-		return false
-	}
-	o.writing = true
-	return true
-}
-
-// putBackPen lets the next small frame be written by whoever pushes it, unless there is something to write.
-func (o *outbox) putBackPen() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.bytes > 0 && !o.closed {
-		return false
-	}
-	o.writing = false
-	return true
-}
-
-// takeQueue swaps the queue for an empty slice.
-func (o *outbox) takeQueue(spare []frame) ([]frame, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		return nil, errConnClosed
-	}
-	batch := o.queue
-	o.queue = spare[:0]
-	return batch, nil
 }
 
 // takeUrgent swaps what is urgent for an empty slice.
@@ -187,10 +111,10 @@ func (o *outbox) takeUrgent(spare []frame) []frame {
 	return urgent
 }
 
-// write writes what the pen has gathered.
-func (o *outbox) write() error {
-	n := int64(o.pen.size)
-	if err := o.pen.writeTo(o.nc); err != nil {
+// write writes what w has gathered.
+func (o *outbox) write(w *batchWriter) error {
+	n := int64(w.size)
+	if err := w.writeTo(o.nc); err != nil {
 		return err
 	}
 	o.sent.Add(n)
@@ -237,12 +161,6 @@ func (w *batchWriter) addPiece(b []byte) {
 	} else {
 		w.cuts = append(w.cuts, pieceCut{len(w.buf), b})
 	}
-}
-
-// wrote forgets the first n bytes of what is in the buffer alone.
-func (w *batchWriter) wrote(n int) {
-	w.size -= n
-	w.buf = append(w.buf[:0], w.buf[n:]...)
 }
 
 func (w *batchWriter) writeTo(nc net.Conn) error {
