@@ -72,14 +72,14 @@ type allowDialog struct {
 
 func (d *allowDialog) draw(c *component.Canvas) {
 	box := component.Dialog{Title: "Allow actions", Style: styles.Warn, Lines: []component.Line{
-		{Text: "Actions change the cluster. Each is shown with its plan"}, {Text: "and asks again before it is done."}, {},
+		{Text: "Actions change the cluster. Each is shown with its plan and asks again before it is done."},
 	}}
 	if d.name == "" {
-		box.Lines = append(box.Lines, component.Line{Text: "y to allow them, n to stay read-only", Style: styles.Key})
+		box.Foot = []component.Line{{Text: "y to allow them, n to stay read-only", Style: styles.Key}}
 	} else {
 		box.Note, box.Input, box.Ask = "protected context", &d.input, "Type "+d.name+" to allow them: "
 	}
-	box.Draw(c, c.Bounds())
+	box.Draw(c, stage(c))
 }
 
 func (d *allowDialog) keys() []page.KeyHint {
@@ -158,11 +158,11 @@ func (d *menuDialog) draw(c *component.Canvas) {
 		}
 		box.Lines = append(box.Lines, component.Line{Text: text, Style: style})
 	}
-	box.Lines = append(box.Lines, component.Line{}, component.Line{Text: "$ " + commandLine(d.subject.Actions[d.at].Command), Style: styles.Info})
+	box.Foot = []component.Line{{Text: "$ " + commandLine(d.subject.Actions[d.at].Command), Style: styles.Info}}
 	if d.reason != "" {
-		box.Lines = append(box.Lines, component.Line{Text: d.reason, Style: styles.Warn})
+		box.Foot = append(box.Foot, component.Line{Text: d.reason, Style: styles.Warn})
 	}
-	box.Draw(c, c.Bounds())
+	box.Draw(c, stage(c))
 }
 
 func (d *menuDialog) keys() []page.KeyHint {
@@ -213,6 +213,7 @@ type planDialog struct {
 	input   component.Input
 	plan    []string
 	ready   bool // the plan is there, and can be carried out
+	failed  bool // there is none, and the lines say why
 	doing   bool
 }
 
@@ -227,7 +228,7 @@ func (m *model) plan(s page.Subject, a page.Action) tea.Cmd {
 		m.say(styles.Warn, "%s: %s", strings.TrimRight(a.Title, "…"), why)
 		return nil
 	}
-	d := &planDialog{subject: s, action: a, plan: []string{"asking for the plan…"}}
+	d := &planDialog{subject: s, action: a}
 	if a.Level == page.LevelName || m.opts.Context.Protected {
 		d.name = confirmName(s)
 	}
@@ -247,21 +248,31 @@ func confirmName(s page.Subject) string {
 }
 
 func (d *planDialog) draw(c *component.Canvas) {
-	box := component.Dialog{Title: strings.TrimRight(d.action.Title, "…") + " " + d.subject.Name, Style: styles.Warn, Note: d.note, Width: 76}
-	for _, l := range d.plan {
-		box.Lines = append(box.Lines, component.Line{Text: expand(l)})
+	box := component.Dialog{Title: strings.TrimRight(d.action.Title, "…") + " " + d.subject.Name, Style: styles.Warn, Note: d.note}
+	look := styles.Plain
+	if d.failed {
+		box.Style, look = styles.Bad, styles.Bad
 	}
-	box.Lines = append(box.Lines, component.Line{}, component.Line{Text: "$ " + commandLine(d.action.Command), Style: styles.Info}, component.Line{})
+	for _, l := range d.plan {
+		box.Lines = append(box.Lines, component.Line{Text: expand(l), Style: look})
+	}
+	box.Foot = []component.Line{{Text: "$ " + commandLine(d.action.Command), Style: styles.Info}}
+	last := func(text string, style styles.Style) {
+		box.Foot = append(box.Foot, component.Line{}, component.Line{Text: text, Style: style})
+	}
 	switch {
 	case d.doing:
-		box.Lines = append(box.Lines, component.Line{Text: "doing it…", Style: styles.Dim})
+		last("doing it…", styles.Dim)
+	case d.failed:
+		last("there is no plan, so nothing can be done", styles.Warn)
 	case !d.ready:
+		last("asking for the plan…", styles.Dim)
 	case d.name != "":
 		box.Input, box.Ask = &d.input, "Type "+d.name+" to confirm: "
 	default:
-		box.Lines = append(box.Lines, component.Line{Text: "y to do it, n to leave it", Style: styles.Key})
+		last("y to do it, n to leave it", styles.Key)
 	}
-	box.Draw(c, c.Bounds())
+	box.Draw(c, stage(c))
 }
 
 func (d *planDialog) keys() []page.KeyHint {
@@ -323,7 +334,7 @@ func (m *model) executed(msg execMsg) tea.Cmd {
 		}
 		if !d.doing && !d.ready && slices.Contains(msg.words, "--dry-run") {
 			d.plan = strings.Split(strings.TrimRight(term.EscapeLines(msg.text), "\n"), "\n")
-			d.ready = msg.err == nil
+			d.ready, d.failed = msg.err == nil, msg.err != nil
 			return nil
 		}
 	}

@@ -29,10 +29,21 @@ func (m *model) closeDialog() {
 	}
 }
 
-// helpDialog is the list of keys.
-type helpDialog struct{}
+// stage is where dialogs lie: between the tabs and the footer, which go on telling what is frozen and which keys there are.
+func stage(c *component.Canvas) component.Rect {
+	screen := c.Bounds()
+	if screen.H < page.LeastHeight {
+		return screen
+	}
+	_, below := screen.CutTop(2)
+	middle, _ := below.CutBottom(2)
+	return middle
+}
 
-func (helpDialog) draw(c *component.Canvas) {
+// helpDialog is the list of keys.
+type helpDialog struct{ top int }
+
+func (d *helpDialog) draw(c *component.Canvas) {
 	h := component.Help{Title: "Keys", Note: "esc to close"}
 	for _, g := range keymap.Groups() {
 		group := component.HelpGroup{Title: string(g)}
@@ -41,15 +52,24 @@ func (helpDialog) draw(c *component.Canvas) {
 		}
 		h.Groups = append(h.Groups, group)
 	}
-	h.Draw(c, c.Bounds())
+	d.top = min(d.top, h.Last(c, stage(c)))
+	h.Top = d.top
+	h.Draw(c, stage(c))
 }
 
-func (helpDialog) keys() []page.KeyHint { return []page.KeyHint{{Key: "esc", Does: "close"}} }
+func (*helpDialog) keys() []page.KeyHint {
+	return []page.KeyHint{{Key: "esc", Does: "close"}}
+}
 
-func (helpDialog) key(m *model, name, _ string) tea.Cmd {
-	switch name {
-	case "esc", "?", "q", "enter":
+func (d *helpDialog) key(m *model, name, _ string) tea.Cmd {
+	switch keymap.Lookup(name) {
+	case keymap.Up:
+		d.top = max(d.top-1, 0)
+	case keymap.Down:
+		d.top++
+	case keymap.Back, keymap.Help, keymap.Quit, keymap.Open:
 		m.closeDialog()
+	default:
 	}
 	return nil
 }
@@ -68,12 +88,12 @@ func newText(title, text string) *textDialog {
 }
 
 func (d *textDialog) draw(c *component.Canvas) {
-	screen := c.Bounds()
+	screen := stage(c)
 	w := 40
 	for _, l := range d.lines {
 		w = max(w, c.Width(expand(l))+4)
 	}
-	place := screen.Center(min(w, screen.W-4), min(len(d.lines)+2, screen.H-4))
+	place := screen.Center(min(w, screen.W-4), min(len(d.lines)+2, screen.H))
 	c.Fill(place, ' ', styles.Plain)
 	look := styles.Accent
 	if d.bad {
@@ -179,7 +199,7 @@ func (f *finder) search() {
 }
 
 func (f *finder) draw(c *component.Canvas) {
-	d := component.Dialog{Title: "Find", Note: "esc to close", Input: &f.input, Ask: "> "}
+	d := component.Dialog{Title: "Find", Note: "esc to close", Input: &f.input, Ask: "> ", Lines: make([]component.Line, 0, maxHits)}
 	for i, o := range f.hits {
 		style := styles.Plain
 		if i == f.at {
@@ -190,7 +210,11 @@ func (f *finder) draw(c *component.Canvas) {
 	if len(f.hits) == 0 {
 		d.Lines = append(d.Lines, component.Line{Text: "nothing that is known has these letters", Style: styles.Dim})
 	}
-	d.Draw(c, c.Bounds())
+	room := min(maxHits, stage(c).H-4)
+	for len(d.Lines) < room { // the box keeps its size while letters are typed
+		d.Lines = append(d.Lines, component.Line{})
+	}
+	d.Draw(c, stage(c))
 }
 
 func (f *finder) keys() []page.KeyHint {

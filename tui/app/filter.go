@@ -1,7 +1,9 @@
 package app
 
 import (
+	"errors"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"unicode"
 
@@ -43,10 +45,22 @@ func ParseFilter(text string) (Filter, error) {
 	}
 	re, err := regexp.Compile(rest)
 	if err != nil {
-		return Filter{}, invalid("%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return Filter{}, invalid("no regular expression: %s", faultOf(err))
 	}
 	f.re = re
 	return f, nil
+}
+
+// faultOf is what is wrong with a regular expression, without what was put in front of it here.
+func faultOf(err error) string {
+	var fault *syntax.Error
+	switch {
+	case !errors.As(err, &fault):
+		return err.Error()
+	case fault.Code == syntax.ErrMissingParen || fault.Code == syntax.ErrUnexpectedParen: // they tell of all of it
+		return fault.Code.String()
+	}
+	return fault.Code.String() + " " + fault.Expr
 }
 
 // String is what was typed.

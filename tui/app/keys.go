@@ -50,7 +50,7 @@ func (m *model) act(a keymap.Action) tea.Cmd {
 	case keymap.Find:
 		m.dialog = newFinder(m)
 	case keymap.Help:
-		m.dialog = helpDialog{}
+		m.dialog = &helpDialog{}
 	case keymap.Actions:
 		m.menu()
 	case keymap.Delete:
@@ -225,10 +225,7 @@ func (m *model) enter(id page.ID, change func(*page.State)) {
 // open goes to where the selection leads.
 func (m *model) open() {
 	s := page.Get(m.page).About(m.view, m.state())
-	if s.Open == 0 {
-		return
-	}
-	if s.Open == m.page && s.Kind != page.KindTopic && s.Kind != page.KindRange {
+	if !m.opens(s) {
 		return
 	}
 	m.enter(s.Open, func(st *page.State) {
@@ -244,6 +241,11 @@ func (m *model) open() {
 			st.Focus().Selected = s.Name
 		}
 	})
+}
+
+// opens reports whether a subject leads anywhere: to another page, or to something else on this one.
+func (m *model) opens(s page.Subject) bool {
+	return s.Open != 0 && (s.Open != m.page || s.Kind == page.KindTopic || s.Kind == page.KindRange)
 }
 
 // back undoes a filter, or the last step in.

@@ -3,7 +3,6 @@ package app
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/component"
 	"github.com/eastguard/eastguard/tui/feed"
-	"github.com/eastguard/eastguard/tui/keymap"
 	"github.com/eastguard/eastguard/tui/page"
 	"github.com/eastguard/eastguard/tui/store"
 	"github.com/eastguard/eastguard/tui/styles"
@@ -271,7 +269,7 @@ func (m *model) forgetDrawn() {
 func fresh(st *page.State) page.State {
 	next := page.NewState()
 	next.Panel, next.Panels, next.Filter, next.Marked = st.Panel, st.Panels, st.Filter, st.Marked
-	next.Wide, next.Zoom, next.Follow, next.Tokens = st.Wide, st.Zoom, st.Follow, st.Tokens
+	next.Wide, next.Zoom, next.Follow = st.Wide, st.Zoom, st.Follow
 	next.Topic, next.Range, next.Node, next.Types, next.Level = st.Topic, st.Range, st.Node, st.Types, st.Level
 	return next
 }
@@ -345,41 +343,6 @@ func (m *model) frame(f *page.Frame) {
 func hertz(every time.Duration) string {
 	hz := float64(time.Second) / float64(every)
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", hz), ".0") + " Hz"
-}
-
-// footKeys are the keys that the footer names, the most useful first.
-var footKeys = []keymap.Action{
-	keymap.Help, keymap.Filter, keymap.Command, keymap.Open, keymap.Actions, keymap.Pause, keymap.StepBack, keymap.Back, keymap.Quit,
-}
-
-// hints are the keys that mean something now.
-func (m *model) hints() []page.KeyHint {
-	if m.dialog != nil {
-		return m.dialog.keys()
-	}
-	list := footKeys
-	if m.view.Cluster.Link.State == store.LinkLost {
-		list = []keymap.Action{keymap.Help, keymap.Retry, keymap.Command, keymap.Quit}
-	}
-	subject := page.Get(m.page).About(m.view, m.state())
-	var hints []page.KeyHint
-	for _, a := range list {
-		h := a.Hint()
-		switch {
-		case a == keymap.Open && subject.Open == 0, a == keymap.Back && len(m.trail) == 0 && !m.state().Filter.On():
-			continue
-		case a == keymap.Open:
-			h.Text = strings.ToLower(subject.Open.String())
-		case a == keymap.Actions && len(subject.Actions) == 0:
-			continue
-		}
-		hints = append(hints, page.KeyHint{Key: h.Key, Does: h.Text})
-	}
-	if m.past.on || m.paused {
-		h := keymap.Live.Hint()
-		hints = slices.Insert(hints, 0, page.KeyHint{Key: h.Key, Does: h.Text})
-	}
-	return hints
 }
 
 // messageOf is an error in one line, without the trail of who was doing what.

@@ -199,7 +199,7 @@ func (m *model) command(line string) tea.Cmd {
 	case "save":
 		m.save()
 	case "help":
-		m.dialog = helpDialog{}
+		m.dialog = &helpDialog{}
 	case "quit":
 		return tea.Quit
 	default:

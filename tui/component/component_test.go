@@ -42,7 +42,7 @@ var drawings = map[string]func(t *rapid.T, c *Canvas, r Rect){
 	"dialog": func(t *rapid.T, c *Canvas, r Rect) {
 		in := NewInput(anyText(t))
 		in.At = rapid.IntRange(-2, 40).Draw(t, "cursor")
-		place := Dialog{Title: anyText(t), Ask: anyText(t), Input: &in, Lines: []Line{{anyText(t), styles.Plain, 2}, {}, {anyText(t), styles.Warn, 99}}, Width: rapid.IntRange(0, 90).Draw(t, "width")}.Draw(c, r)
+		place := Dialog{Title: anyText(t), Ask: anyText(t), Input: &in, Lines: []Line{{anyText(t), styles.Plain, 2}, {}, {anyText(t), styles.Warn, 99}}, Foot: []Line{{anyText(t), styles.Info, 1}}}.Draw(c, r)
 		require.True(t, place.Empty() || place == place.Intersect(r))
 	},
 	"help": func(t *rapid.T, c *Canvas, r Rect) {
@@ -362,4 +362,60 @@ func TestInputAlwaysHolds(t *testing.T) {
 			require.False(t, strings.ContainsAny(in.Text, "\x1b\n\t\x00"))
 		}
 	})
+}
+
+// What is too long for a line is wrapped between words, with the indent of its first line; nothing of it is lost.
+func TestWrap(t *testing.T) {
+	c := NewCanvas(80, 1, themes[0])
+	require.Equal(t, []string{"one two", "three"}, c.Wrap("one two three", 9))
+	require.Equal(t, []string{"one two three"}, c.Wrap("one two three", 13))
+	require.Equal(t, []string{"  a  b", "  c"}, c.Wrap("  a  b c", 7))
+	require.Equal(t, []string{"abcd", "efg"}, c.Wrap("abcdefg", 4))
+	require.Equal(t, []string{""}, c.Wrap("", 4))
+	require.Equal(t, []string{"名前", "名"}, c.Wrap("名前名", 5))
+	rapid.Check(t, func(t *rapid.T) {
+		s, w := anyText(t), rapid.IntRange(1, 20).Draw(t, "w")
+		lines := c.Wrap(s, w)
+		require.Equal(t, strings.ReplaceAll(s, " ", ""), strings.ReplaceAll(strings.Join(lines, ""), " ", ""))
+		for _, l := range lines {
+			require.True(t, c.Width(l) <= w || graphemeLen(strings.TrimLeft(l, " ")) == len(strings.TrimLeft(l, " ")), "%q is wider than %d", l, w)
+		}
+	})
+}
+
+// The help cuts no text where there is room for one column, and what is below the edge can be scrolled to.
+func TestHelpIsWhole(t *testing.T) {
+	h := Help{Title: "Keys", Groups: []HelpGroup{
+		{"MOVE", []HelpKey{{"↑ ↓ j k", "row"}, {"tab", "next, previous panel"}}},
+		{"FIND", []HelpKey{{"/", "filter (regex; !re inverts)"}, {"ctrl-l ctrl-z", "redraw, suspend"}}},
+	}}
+	for _, size := range []Rect{{W: 80, H: 24}, {W: 60, H: 24}, {W: 60, H: 5}} {
+		seen := ""
+		for h.Top = 0; h.Top <= h.Last(NewCanvas(size.W, size.H, themes[0]), size); h.Top++ {
+			c := NewCanvas(size.W, size.H, themes[0])
+			h.Draw(c, size)
+			seen += strings.Join(c.Plain(), "\n")
+		}
+		for _, g := range h.Groups {
+			for _, k := range g.Keys {
+				require.Contains(t, seen, k.Keys)
+				require.Contains(t, seen, k.Text, "%dx%d", size.W, size.H)
+			}
+		}
+	}
+}
+
+// A dialog without room for all its text keeps the command, the question and the line that is typed.
+func TestDialogKeepsItsQuestion(t *testing.T) {
+	in := NewInput("ord")
+	d := Dialog{Title: "delete orders", Input: &in, Ask: "Type orders to confirm: ", Foot: []Line{{Text: "$ eg-cli topic delete orders"}}}
+	for range 30 {
+		d.Lines = append(d.Lines, Line{Text: "a line of the plan"})
+	}
+	c := NewCanvas(80, 12, themes[0])
+	d.Draw(c, c.Bounds())
+	text := strings.Join(c.Plain(), "\n")
+	require.Contains(t, text, "more")
+	require.Contains(t, text, "$ eg-cli topic delete orders")
+	require.Contains(t, text, "Type orders to confirm: ord")
 }

@@ -2,15 +2,16 @@ package component
 
 import "github.com/eastguard/eastguard/tui/styles"
 
-// Dialog is a box over the middle of the screen: what is asked, the exact command, what to type.
+// Dialog is a box over the middle of the screen: what is asked, the exact command, what to type. Long lines are
+// wrapped; where there is not room for all, the lines of the text give way, never what stands below them.
 type Dialog struct {
 	Title string
 	Note  string // at the right of the title: "protected context"
 	Style styles.Style
 	Lines []Line
+	Foot  []Line // below the lines: the command, the question
 	Input *Input // the last line, when something is to be typed
 	Ask   string // before the input
-	Width int    // 64 unless set
 }
 
 // Line is a line of text with its style; Indent is in cells.
@@ -20,95 +21,80 @@ type Line struct {
 	Indent int
 }
 
+// The widths of a dialog: what it has at least, so that it does not change with every word, and at most, for lines of
+// text longer than that are hard to read.
+const (
+	leastDialog = 64
+	mostDialog  = 100
+)
+
 // Draw draws the dialog over what is there and returns its place.
 func (d Dialog) Draw(c *Canvas, screen Rect) Rect {
-	width := d.Width
-	if width == 0 {
-		width = 64
+	width := d.width(c, screen.W-4)
+	inner := width - 4
+	text, foot := wrapLines(c, d.Lines, inner), wrapLines(c, d.Foot, inner)
+	rows := len(text) + len(foot) + 2
+	if len(text) > 0 && len(foot) > 0 {
+		rows++
 	}
-	rows := len(d.Lines) + 2
 	if d.Input != nil {
 		rows += 2
 	}
 	place := screen.Center(width, rows)
 	c.Fill(place, ' ', styles.Plain)
 	inside := Box{Title: d.Title, TitleStyle: d.Style, Note: d.Note, NoteStyle: styles.Warn, Frame: styleOr(d.Style, styles.Accent)}.Draw(c, place)
-	text := inside
 	if d.Input != nil {
 		var ask Rect
-		text, ask = inside.CutBottom(1)
+		inside, ask = inside.CutBottom(1)
 		if !ask.Empty() {
 			d.Input.Draw(c, ask, d.Ask, styles.Plain)
 		}
+		inside, _ = inside.CutBottom(1)
 	}
-	for i, line := range d.Lines {
-		row := text.Line(i)
+	var below Rect
+	inside, below = inside.CutBottom(len(foot))
+	drawText(c, below, foot)
+	if len(foot) > 0 && len(text) > 0 {
+		inside, _ = inside.CutBottom(1)
+	}
+	if more := len(text) - inside.H; more > 0 && inside.H > 0 {
+		text = append(text[:inside.H-1:inside.H-1], Line{Text: "… " + Count(more+1) + " more", Style: styles.Dim})
+	}
+	drawText(c, inside, text)
+	return place
+}
+
+// width is that of the widest line, within reason.
+func (d Dialog) width(c *Canvas, room int) int {
+	widest := c.Width(d.Title) + c.Width(d.Note) + 6
+	for _, lines := range [][]Line{d.Lines, d.Foot} {
+		for _, l := range lines {
+			widest = max(widest, l.Indent+c.Width(l.Text)+4)
+		}
+	}
+	if d.Input != nil {
+		widest = max(widest, c.Width(d.Ask)+30)
+	}
+	return max(min(max(widest, leastDialog), mostDialog, room), 0)
+}
+
+// wrapLines breaks what is too long for a width.
+func wrapLines(c *Canvas, lines []Line, w int) (wrapped []Line) {
+	for _, l := range lines {
+		for _, part := range c.Wrap(l.Text, w-l.Indent) {
+			wrapped = append(wrapped, Line{part, l.Style, l.Indent})
+		}
+	}
+	return wrapped
+}
+
+func drawText(c *Canvas, r Rect, lines []Line) {
+	for i, line := range lines {
+		row := r.Line(i)
 		if row.Empty() {
-			break
+			return
 		}
 		_, row = row.CutLeft(line.Indent)
 		c.Text(row.X, row.Y, row.W, line.Text, line.Style)
-	}
-	return place
-}
-
-// HelpGroup is a heading of the help and the keys below it.
-type HelpGroup struct {
-	Title string
-	Keys  []HelpKey
-}
-
-// HelpKey is a key, as a person would write it, and what it does.
-type HelpKey struct{ Keys, Text string }
-
-// Help is the list of keys in two columns.
-type Help struct {
-	Title  string
-	Note   string
-	Groups []HelpGroup
-}
-
-// Draw draws the help over the middle of the screen and returns its place.
-func (h Help) Draw(c *Canvas, screen Rect) Rect {
-	left, right, rows := h.split()
-	place := screen.Center(72, rows+2)
-	c.Fill(place, ' ', styles.Plain)
-	inside := Box{Title: h.Title, Note: h.Note, Frame: styles.Accent}.Draw(c, place)
-	a, b := inside.CutLeft(inside.W / 2)
-	drawGroups(c, a, left)
-	drawGroups(c, b, right)
-	return place
-}
-
-// split deals the groups into two columns of about the same height.
-func (h Help) split() (left, right []HelpGroup, rows int) {
-	total := 0
-	for _, g := range h.Groups {
-		total += len(g.Keys) + 1
-	}
-	height := 0
-	for i, g := range h.Groups {
-		if height*2 >= total {
-			return h.Groups[:i], h.Groups[i:], max(height, total-height)
-		}
-		height += len(g.Keys) + 1
-	}
-	return h.Groups, nil, height
-}
-
-func drawGroups(c *Canvas, r Rect, groups []HelpGroup) {
-	const keys = 12
-	y := 0
-	for _, g := range groups {
-		if line := r.Line(y); !line.Empty() {
-			c.Text(line.X, line.Y, line.W, g.Title, styles.Head)
-		}
-		y++
-		for _, k := range g.Keys {
-			if line := r.Line(y); !line.Empty() {
-				c.Pen(line).Field(keys, k.Keys, styles.Key).Text(k.Text, styles.Plain)
-			}
-			y++
-		}
 	}
 }

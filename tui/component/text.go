@@ -1,6 +1,7 @@
 package component
 
 import (
+	"strings"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
@@ -75,6 +76,44 @@ func (c *Canvas) Width(s string) int {
 		}
 	}
 	return len(s)
+}
+
+// Wrap breaks a text into lines of at most w cells: between its words, within one that is longer than a line. What
+// follows is indented as the text is.
+func (c *Canvas) Wrap(s string, w int) (lines []string) {
+	indent := s[:len(s)-len(strings.TrimLeft(s, " "))]
+	if len(indent)*2 > w {
+		indent, s = "", strings.TrimLeft(s, " ")
+	}
+	for c.Width(s) > w {
+		at := c.breakAt(s, len(indent), w)
+		lines = append(lines, strings.TrimRight(s[:at], " "))
+		s = indent + strings.TrimLeft(s[at:], " ")
+		if len(s) == len(indent) {
+			return lines
+		}
+	}
+	return append(lines, s)
+}
+
+// breakAt is where the first line of a text ends, in bytes: behind the last word that fits whole, else behind what fits
+// of the first, one grapheme at least.
+func (c *Canvas) breakAt(s string, indent, w int) (at int) {
+	word, used := 0, indent
+	for at = indent; at < len(s); {
+		n := graphemeLen(s[at:])
+		if used += c.Width(s[at : at+n]); used > w && at > indent {
+			break
+		}
+		at += n
+		if s[at-1] == ' ' {
+			word = at
+		}
+	}
+	if at < len(s) && s[at] == ' ' || word <= indent {
+		return at
+	}
+	return word
 }
 
 // room is how many cells there are at x, w at most.

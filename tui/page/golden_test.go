@@ -27,7 +27,7 @@ var sizes = []struct {
 // frame is what the program adds to each golden.
 func frame() Frame {
 	return Frame{Now: noon, Clock: noon, Version: "v0.9.1", Rate: "4 Hz", ReadOnly: true, Keys: []KeyHint{
-		{"?", "help"}, {"/", "filter"}, {":", "command"}, {"⏎", "open"}, {"tab", "panel"}, {"p", "pause"}, {"q", "quit"},
+		{"?", "help", 0}, {"/", "filter", 1}, {":", "command", 0}, {"⏎", "open", 1}, {"tab", "panel", 3}, {"p", "pause", 2}, {"q", "quit", 0},
 	}}
 }
 

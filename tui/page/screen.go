@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,11 +104,11 @@ func drawHeader(c *component.Canvas, r component.Rect, p Page, v *store.View, st
 	pen.Skip(2)
 	right := headRight(p, v, st, wide)
 	pen = headState(c, pen, v, st, wide)
-	for len(right) > 0 && c.Width(strings.Join(right, "  "))+2 > pen.Left() {
+	for len(right) > 0 && c.Width(strings.Join(right, "  "))+3 > pen.Left() {
 		right = right[1:] // the clock is the last to go
 	}
 	gap := "  "
-	if wide && c.Width(strings.Join(right, "   "))+2 <= pen.Left() {
+	if wide && c.Width(strings.Join(right, "   "))+4 <= pen.Left() {
 		gap = "   "
 	}
 	pen.AtRight(strings.Join(right, gap)+" ", styles.Plain)
@@ -124,7 +125,11 @@ func headState(c *component.Canvas, pen *component.Pen, v *store.View, st *State
 	pen.Sign(sign, style).Skip(1).Text(text, style)
 	switch {
 	case f.Dialog:
-		pen.Skip(2).Sign(g.Paused, styles.Info).Text(" frozen while dialog is open", styles.Info)
+		text := " frozen while dialog is open"
+		if pen.Left() < 42 {
+			text = " frozen"
+		}
+		pen.Skip(2).Sign(g.Paused, styles.Info).Text(text, styles.Info)
 	case f.Past:
 		pen.Skip(2).Text("as of "+f.clock(f.Now)+", not live", styles.Warn.Reverse())
 	case f.Paused:
@@ -188,30 +193,37 @@ func version(v *store.View, wide bool) string {
 	return v.Cluster.Versions[0].Version
 }
 
+// The widths from which on the tabs have room for blanks, and for whole names.
+const (
+	roomyTabs = 100
+	wholeTabs = 77
+)
+
 // drawTabs is the second line: the pages.
 func drawTabs(c *component.Canvas, r component.Rect, on ID, st *State) {
-	wide := r.W >= 100
 	pen := c.Pen(r).Skip(1)
 	for id := Overview; id <= Logs; id++ {
 		from := pen.Rest().X
-		digit := string(rune('0' + id))
+		digit, name := string(rune('0'+id)), id.String()
+		if r.W < wholeTabs && id != on {
+			name = name[:3]
+		}
+		gap := 1
 		switch {
 		case id == on:
-			pen.Text("["+digit+" "+id.String()+"]", styles.Accent.Bold())
-		case wide:
-			pen.Text(digit, styles.Key).Text(" "+id.String(), styles.Plain)
+			pen.Text("["+digit+" "+name+"]", styles.Accent.Bold())
+			gap = 2
+		case r.W >= roomyTabs:
+			pen.Text(digit, styles.Key).Text(" "+name, styles.Plain)
+			gap = 3
 		default:
-			pen.Text(digit, styles.Key).Text(id.String(), styles.Plain)
+			pen.Text(digit, styles.Key).Text(name, styles.Plain)
 		}
 		st.Shown.Tabs = append(st.Shown.Tabs, TabAt{id, component.Rect{X: from, Y: r.Y, W: pen.Rest().X - from, H: 1}})
-		switch {
-		case !wide:
-			pen.Skip(1)
-		case id == on:
-			pen.Skip(2)
-		default:
-			pen.Skip(3)
+		if r.W < roomyTabs {
+			gap = 1
 		}
+		pen.Skip(gap)
 	}
 }
 
@@ -229,11 +241,26 @@ func drawFooter(c *component.Canvas, r component.Rect, alarm Line, st *State) {
 		return
 	}
 	pen := c.Pen(line).Skip(1)
-	for i, k := range f.Keys {
-		if c.Width(k.Key)+1+c.Width(k.Does) > pen.Left() && i > 0 {
-			break
-		}
+	for _, k := range fitting(c, f.Keys, line.W-2) {
 		pen.Text(k.Key, styles.Key).Text(" "+k.Does, styles.Plain).Skip(2)
+	}
+}
+
+// fitting are the keys that there is room for: those of the highest rank give way first, of those the last.
+func fitting(c *component.Canvas, keys []KeyHint, w int) []KeyHint {
+	keys = slices.Clone(keys)
+	for {
+		used, least := -2, -1
+		for i, k := range keys {
+			used += c.Width(k.Key) + 1 + c.Width(k.Does) + 2
+			if least < 0 || k.Rank >= keys[least].Rank {
+				least = i
+			}
+		}
+		if used <= w || len(keys) < 2 {
+			return keys
+		}
+		keys = slices.Delete(keys, least, least+1)
 	}
 }
 

@@ -39,8 +39,11 @@ type Line struct {
 	Style styles.Style
 }
 
-// KeyHint is one key of the footer.
-type KeyHint struct{ Key, Does string }
+// KeyHint is one key of the footer. Where there is not room for all, those of the highest rank give way.
+type KeyHint struct {
+	Key, Does string
+	Rank      int
+}
 
 // Filter selects rows. The zero Filter lets all pass.
 type Filter struct {
@@ -67,7 +70,6 @@ type State struct {
 	Node   sdk.NodeID // Ring: as seen from; Events, Logs: of this node
 	Types  string     // Events: of these types (SEAL,SPLIT); empty: all
 	Level  string     // Logs: this and worse; empty: all
-	Tokens bool       // Ring: what each node owns, in place of the matrix
 
 	Shown Shown // where things are: written by Draw
 
