@@ -25,7 +25,7 @@ const module = "github.com/eastguard/eastguard/"
 // layers is the package map of the README, once. A package that is not here fails the test: give it its layer.
 var layers = [][]string{
 	0: {"internal/base", "internal/keyspace", "internal/header", "internal/vfs", "internal/invariant", "internal/task"},
-	1: {"internal/ring", "internal/record", "internal/wire", "internal/config", "internal/term", "internal/telemetry"},
+	1: {"internal/ring", "internal/record", "internal/wire", "internal/config", "internal/term", "internal/telemetry", "internal/lobby"},
 	2: {"internal/meta", "internal/replica", "internal/rangestate", "internal/topology", "internal/group", "internal/pledge", "internal/wal", "internal/segment", "internal/mux"},
 	3: {"internal/planner", "internal/peer", "internal/store"},
 	4: {"internal/gossip", "internal/shard", "internal/dataplane", "internal/coord", "internal/routing"},

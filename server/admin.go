@@ -16,12 +16,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/eastguard/eastguard/internal/lobby"
 	"github.com/eastguard/eastguard/internal/telemetry"
 )
 
 // What one admin port may cost.
 const (
 	adminConns    = 64               // open at once, more wait in the kernel's queue
+	adminSilent   = 32               // of them without a request; of more, some are closed
 	adminHeaders  = 8 << 10          // bytes of a request's header
 	adminRead     = 5 * time.Second  // to send a request
 	adminWrite    = 10 * time.Second // to take an answer
@@ -85,7 +87,7 @@ func (a *adminSite) routes() http.Handler {
 }
 
 func (a *adminSite) serve(l net.Listener) error {
-	err := a.http.Serve(limitConns(l, adminConns))
+	err := a.http.Serve(limitConns(lobby.New(adminSilent, nil).Guard(l), adminConns))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

@@ -186,7 +186,10 @@ func TestAdminConnectionsAreBounded(t *testing.T) {
 		dial, stop := serveSite(t, site(new([]string)))
 		var first []net.Conn
 		for range adminConns {
-			first = append(first, dial())
+			c := dial()
+			_, err := io.WriteString(c, "G")
+			require.NoError(t, err)
+			first = append(first, c)
 		}
 		late := dial()
 		defer late.Close()

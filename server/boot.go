@@ -177,6 +177,9 @@ func (s *Server) serve(context.Context) error {
 		PayloadLimit: int(s.maxBatchBytes()), IdleTimeout: idleTimeout, Logger: s.deps.Logger,
 	})
 	s.registry.GaugeFunc("eastguard_connections", "Client connections.", func() float64 { return float64(s.mux.Stats().Connections) })
+	s.registry.CounterFunc("eastguard_silent_connections_closed_total", "Connections that were closed because they said nothing and others waited.", func() float64 {
+		return float64(s.mux.Stats().ShownOut)
+	}, "from", "clients")
 	s.registry.GaugeFunc("eastguard_watchers", "Watches of this node that wait for news.", func() float64 { return float64(s.watches.len()) })
 	s.registry.GaugeFunc("eastguard_parked_fetches", "Fetches that wait for data.", func() float64 { return float64(s.parked.len()) })
 	s.registerCluster()

@@ -44,6 +44,9 @@ func (s *Server) registerCluster() {
 		return 1
 	})
 	registerPeers(s.registry, s.peers)
+	s.registry.CounterFunc("eastguard_silent_connections_closed_total", "Connections that were closed because they said nothing and others waited.", func() float64 {
+		return float64(s.peers.Stats().ShownOut + s.demux.ShownOut() + s.dataDemux.ShownOut())
+	}, "from", "nodes")
 	registerMembers(s.registry, s.members.agent.Load, s.view)
 	registerShards(s.registry, &figures[shardFigures]{look: s.lookAtShards})
 	registerCoordinators(s.registry, &figures[coord.Status]{look: s.lookAtCoordinators})

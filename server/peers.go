@@ -10,6 +10,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/dataplane"
+	"github.com/eastguard/eastguard/internal/lobby"
 	"github.com/eastguard/eastguard/internal/peer"
 	"github.com/eastguard/eastguard/internal/topology"
 )
@@ -23,6 +24,9 @@ const (
 	kindUsage    = peer.Control + 10 // what my disk is like
 )
 
+// maxSilentStreams is how many of gossip's streams may be silent; of more, some are closed.
+const maxSilentStreams = 64
+
 // makePeers makes the connections to other nodes, which begin with startPeers: what takes their messages has to be there
 // first, and some of it is given the connections when it is made.
 func (s *Server) makePeers(context.Context) error {
@@ -31,7 +35,6 @@ func (s *Server) makePeers(context.Context) error {
 		return base.Wrap(base.CodeInternal, "start", err)
 	}
 	s.instance = instance
-	s.demux, s.dataDemux = peer.NewDemux(s.ports.cluster), peer.NewDemux(s.ports.data)
 	s.members.init(s.id.Node)
 	if err := s.loadTable(); err != nil {
 		return err
@@ -41,12 +44,13 @@ func (s *Server) makePeers(context.Context) error {
 		Listen: s.listenTag, Resolve: s.resolveNode, Dial: s.deps.Dial, Logger: s.deps.Logger, OnTwin: s.onTwin,
 		ResolveData: s.resolveData, OnLink: s.onLink,
 	})
+	s.demux, s.dataDemux = peer.NewDemux(s.ports.cluster, s.peers.Knows), peer.NewDemux(s.ports.data, s.peers.Knows)
 	return nil
 }
 
 // startPeers answers other nodes from now on.
 func (s *Server) startPeers(context.Context) error {
-	streams := s.demux.Listener(peer.TagGossip)
+	streams := lobby.New(maxSilentStreams, s.peers.Knows).Guard(s.demux.Listener(peer.TagGossip))
 	s.host.Register(s.peers)
 	s.registerOrders(s.peers)
 	s.registerMembership(s.peers)

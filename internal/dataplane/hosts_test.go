@@ -42,7 +42,7 @@ func (n *hostNet) links(m *member, boot uint64) Links {
 	listen := func(port string) *peer.Demux {
 		l, err := n.network.Listen(string(m.node) + port)
 		require.NoError(n.t, err)
-		return peer.NewDemux(l)
+		return peer.NewDemux(l, nil)
 	}
 	h := &teamHost{main: listen(":2922"), data: listen(":2923")}
 	h.Host = peer.New(peer.Options{

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/lobby"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -68,10 +69,14 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
+// maxGreeting is how many connections may be within their handshake; of more, those that are silent are closed.
+const maxGreeting = 1024
+
 // Server accepts connections on any number of listeners.
 type Server struct {
 	opts   ServerOptions
 	log    *slog.Logger
+	room   *lobby.Room // of connections within their handshake
 	tasks  sync.WaitGroup
 	closed chan struct{}
 
@@ -95,6 +100,7 @@ type Server struct {
 // Stats is a server's state at one moment, and its counts since the start.
 type Stats struct {
 	Connections int
+	ShownOut    int64 // connections that were closed for others, for they said nothing
 	InFlight    int   // requests
 	HeldBytes   int64 // of requests without an answer
 	Requests    int64
@@ -106,7 +112,7 @@ type Stats struct {
 func NewServer(o ServerOptions) *Server {
 	o = o.withDefaults()
 	return &Server{
-		opts: o, log: o.Logger, closed: make(chan struct{}), drained: make(chan struct{}, 1),
+		opts: o, log: o.Logger, room: lobby.New(maxGreeting, nil), closed: make(chan struct{}), drained: make(chan struct{}, 1),
 		listeners: make(map[net.Listener]struct{}), conns: make(map[*serverConn]struct{}),
 	}
 }
@@ -117,7 +123,7 @@ func (s *Server) Stats() Stats {
 	conns := len(s.conns)
 	s.mu.Unlock()
 	return Stats{
-		Connections: conns, InFlight: int(s.inFlight.Load()), HeldBytes: s.held.Load(),
+		Connections: conns, ShownOut: s.room.ShownOut(), InFlight: int(s.inFlight.Load()), HeldBytes: s.held.Load(),
 		Requests: s.requests.Load(), BytesIn: s.bytesIn.Load(), BytesOut: s.bytesOut.Load(),
 	}
 }
@@ -162,19 +168,25 @@ func (s *Server) pause(d time.Duration) bool {
 	}
 }
 
-// ServeConn serves one connection that somebody else has accepted. It does not wait.
+// ServeConn serves one connection that somebody else has accepted. It does not wait for it.
 func (s *Server) ServeConn(nc net.Conn) { s.accept(nc) }
 
 // accept starts a connection, or the goroutine that tells it why not. There are few of the latter at a time:
-// when connections come faster than they can be told they are just closed.
+// when connections come faster than they can be told they are just closed. Where there are too many connections, one that
+// is silent has to go first.
 func (s *Server) accept(nc net.Conn) {
+	guest := s.room.Enter(nc)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	const maxRefusing = 64
+	full := len(s.conns) >= s.opts.MaxConns && !s.room.ShowOut()
+	if full || s.isClosed {
+		guest.Leave()
+	}
 	switch {
-	case s.isClosed || s.refusing >= maxRefusing && len(s.conns) >= s.opts.MaxConns:
+	case s.isClosed || full && s.refusing >= maxRefusing:
 		_ = nc.Close()
-	case len(s.conns) >= s.opts.MaxConns:
+	case full:
 		s.refusing++
 		s.tasks.Go(func() {
 			s.refuse(nc)
@@ -184,7 +196,7 @@ func (s *Server) accept(nc net.Conn) {
 		})
 	default:
 		s.lastID++
-		c := newServerConn(s, nc, s.lastID)
+		c := newServerConn(s, nc, guest, s.lastID)
 		s.conns[c] = struct{}{}
 		s.tasks.Go(func() {
 			c.serve()

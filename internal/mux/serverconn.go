@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/lobby"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -20,10 +21,14 @@ const (
 	helloLimit  = 64 << 10 // what is read from a peer that has not introduced itself
 )
 
+// errShownOut ends a connection that was closed before its hello was read, because others waited.
+var errShownOut = errors.New("closed for another one, for it said nothing")
+
 // serverConn is one connection, seen from its server.
 type serverConn struct {
 	srv    *Server
 	nc     net.Conn
+	guest  *lobby.Guest // until the handshake
 	in     frameReader
 	reads  *deadlineReader
 	out    *outbox
@@ -38,8 +43,8 @@ type serverConn struct {
 	node    base.NodeID
 }
 
-func newServerConn(s *Server, nc net.Conn, id uint64) *serverConn {
-	c := &serverConn{srv: s, nc: nc, version: wire.Version, gone: make(chan struct{})}
+func newServerConn(s *Server, nc net.Conn, guest *lobby.Guest, id uint64) *serverConn {
+	c := &serverConn{srv: s, nc: nc, guest: guest, version: wire.Version, gone: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.reads = &deadlineReader{conn: nc}
 	c.in = newFrameReader(c.reads)
@@ -67,6 +72,7 @@ func (c *serverConn) serve() {
 	var writer sync.WaitGroup
 	writer.Go(c.out.run)
 	err := c.handshake()
+	c.guest.Leave() // when it has come to nothing
 	for err == nil {
 		err = c.serveOne()
 	}
@@ -149,6 +155,9 @@ func (c *serverConn) handshake() error {
 	answer, err := c.welcome(msg)
 	if err != nil {
 		return base.Wrap(base.CodeInternal, "shake hands", err)
+	}
+	if here := c.guest.Leave(); !here {
+		return errShownOut
 	}
 	r := c.newRequest(h, 0)
 	r.Reply(wire.Encode(answer))

@@ -7,17 +7,19 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/lobby"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
-// maxGreeting is how many connections of one lane may be within their handshake; more wait.
+// maxGreeting is how many connections of one lane may be within their handshake; of more, those that are silent are
+// closed.
 const maxGreeting = 64
 
 // accept is the goroutine of one lane's listener.
 func (h *Host) accept(ctx context.Context, l net.Listener, tag Tag) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
-	slots := make(chan struct{}, maxGreeting)
+	room := h.rooms[tag]
 	for {
 		nc, err := l.Accept()
 		switch {
@@ -33,15 +35,9 @@ func (h *Host) accept(ctx context.Context, l net.Listener, tag Tag) error {
 			h.rest(ctx)
 			continue
 		}
-		select {
-		case slots <- struct{}{}:
-		case <-ctx.Done():
-			_ = nc.Close()
-			return nil
-		}
+		guest := room.Enter(nc)
 		started := h.tasks.Go("greet", func(ctx context.Context) error {
-			defer func() { <-slots }()
-			h.receive(ctx, nc, tag)
+			h.receive(ctx, nc, tag, guest)
 			return nil
 		})
 		if !started {
@@ -60,7 +56,7 @@ func (h *Host) rest(ctx context.Context) {
 }
 
 // receive is the acceptor's side of the handshake.
-func (h *Host) receive(ctx context.Context, nc net.Conn, tag Tag) {
+func (h *Host) receive(ctx context.Context, nc net.Conn, tag Tag, guest *lobby.Guest) {
 	ctx, cancel := context.WithTimeout(ctx, h.o.DialTimeout)
 	defer cancel()
 	life := &lifeReader{nc: nc, host: h}
@@ -73,6 +69,9 @@ func (h *Host) receive(ctx context.Context, nc net.Conn, tag Tag) {
 		}
 		return err
 	})
+	if here := guest.Leave(); !here { // its connection has been closed
+		return
+	}
 	if err == nil {
 		if tag != TagAsk { // who only asks has just started, and is the one to end; it is told
 			h.met(theirs)

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/eastguard/eastguard/internal/lobby"
 )
 
 // Tag is the first byte of every connection to the cluster port: what the rest of it is for.
@@ -61,30 +64,26 @@ func DialTag(ctx context.Context, dial Dialer, addr string, tag Tag) (net.Conn, 
 
 // Limits of a Demux.
 const (
-	maxUntagged  = 128 // connections that have not said their tag; more wait in the kernel
-	maxUnclaimed = 64  // connections of one tag that nobody has accepted; more are closed
-	tagTimeout   = 5 * time.Second
+	maxWaiting = 128 // connections that have not said their tag, or that nobody has accepted; of more, some are closed
+	tagTimeout = 5 * time.Second
 )
 
 // Demux shares one listener out by tag. Make one with [NewDemux], take a listener for each tag, then Start.
 type Demux struct {
 	under net.Listener
 	tasks sync.WaitGroup
-	slots chan struct{} // one for each connection whose tag is awaited
+	room  *lobby.Room // of the connections that nobody has accepted
 	done  chan struct{}
 
 	mu     sync.Mutex
 	closed bool
 	parts  map[Tag]*part
-	early  map[net.Conn]bool // whose tag is awaited
 }
 
-// NewDemux owns l from now on. It runs nothing before Start.
-func NewDemux(l net.Listener) *Demux {
-	return &Demux{
-		under: l, slots: make(chan struct{}, maxUntagged), done: make(chan struct{}),
-		parts: make(map[Tag]*part), early: make(map[net.Conn]bool),
-	}
+// NewDemux owns l from now on. It runs nothing before Start. known reports whether a member lives at an address
+// ([Host.Knows]): it is let in before strangers are. nil: nobody is known.
+func NewDemux(l net.Listener, known func(netip.Addr) bool) *Demux {
+	return &Demux{under: l, room: lobby.New(maxWaiting, known), done: make(chan struct{}), parts: make(map[Tag]*part)}
 }
 
 // Listener is the share of one tag; the tag byte has been read from its connections. Call it before Start, once for
@@ -92,7 +91,7 @@ func NewDemux(l net.Listener) *Demux {
 func (d *Demux) Listener(tag Tag) net.Listener {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	p := &part{demux: d, conns: make(chan net.Conn, maxUnclaimed), done: make(chan struct{})}
+	p := &part{demux: d, conns: make(chan waiting), done: make(chan struct{})}
 	d.parts[tag] = p
 	return p
 }
@@ -100,25 +99,21 @@ func (d *Demux) Listener(tag Tag) net.Listener {
 // Addr is the address of the listener beneath.
 func (d *Demux) Addr() net.Addr { return d.under.Addr() }
 
+// ShownOut counts the connections that were closed for others, for they said nothing.
+func (d *Demux) ShownOut() int64 { return d.room.ShownOut() }
+
 // Start begins to accept.
 func (d *Demux) Start() { d.tasks.Go(d.accept) }
 
 func (d *Demux) accept() {
 	for pause := time.Duration(0); ; {
-		select {
-		case d.slots <- struct{}{}:
-		case <-d.done:
-			return
-		}
 		nc, err := d.under.Accept()
 		if err == nil {
 			pause = 0
-			if d.await(nc) {
-				d.tasks.Go(func() { d.sort(nc) })
-			}
+			guest := d.room.Enter(nc)
+			d.tasks.Go(func() { d.sort(nc, guest) })
 			continue
 		}
-		<-d.slots
 		// Too many open files, for one: accepting will work again, but not at once.
 		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 		select {
@@ -129,24 +124,8 @@ func (d *Demux) accept() {
 	}
 }
 
-// await notes a connection so that Close can end its wait; false when it came too late.
-func (d *Demux) await(nc net.Conn) bool {
-	d.mu.Lock()
-	closed := d.closed
-	if !closed {
-		d.early[nc] = true
-	}
-	d.mu.Unlock()
-	if closed {
-		_ = nc.Close()
-		<-d.slots
-	}
-	return !closed
-}
-
 // sort reads the tag of one connection and hands it on.
-func (d *Demux) sort(nc net.Conn) {
-	defer func() { <-d.slots }()
+func (d *Demux) sort(nc net.Conn, guest *lobby.Guest) {
 	var tag [1]byte
 	_ = nc.SetReadDeadline(time.Now().Add(tagTimeout)) // an error shows in the read
 	_, err := io.ReadFull(nc, tag[:])
@@ -155,9 +134,9 @@ func (d *Demux) sort(nc net.Conn) {
 	}
 	d.mu.Lock()
 	p := d.parts[Tag(tag[0])]
-	delete(d.early, nc)
 	d.mu.Unlock()
-	if err != nil || p == nil || !p.offer(nc) {
+	if err != nil || p == nil || !p.offer(waiting{nc, guest}) {
+		guest.Leave()
 		_ = nc.Close()
 	}
 }
@@ -172,17 +151,13 @@ func (d *Demux) Close() error {
 	for _, p := range d.parts {
 		parts = append(parts, p)
 	}
-	early := d.early
-	d.early = make(map[net.Conn]bool)
 	d.mu.Unlock()
 
 	var err error
 	if first {
 		close(d.done)
 		err = d.under.Close()
-		for nc := range early {
-			_ = nc.Close()
-		}
+		d.room.Close()
 	}
 	d.tasks.Wait()
 	for _, p := range parts {
@@ -194,56 +169,47 @@ func (d *Demux) Close() error {
 // part is the listener of one tag.
 type part struct {
 	demux *Demux
-	conns chan net.Conn
+	conns chan waiting
+	once  sync.Once
+	done  chan struct{}
+}
 
-	mu     sync.Mutex
-	closed bool
-	done   chan struct{}
+// waiting is a connection that nobody has accepted yet.
+type waiting struct {
+	net.Conn
+	guest *lobby.Guest
 }
 
 // offer hands a connection to Accept; false when nobody will take it.
-func (p *part) offer(nc net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return false
-	}
+func (p *part) offer(w waiting) bool {
 	select {
-	case p.conns <- nc:
+	case p.conns <- w:
 		return true
-	default:
+	case <-w.guest.Out():
+		return false
+	case <-p.done:
 		return false
 	}
 }
 
 // Accept implements net.Listener.
 func (p *part) Accept() (net.Conn, error) {
-	select {
-	case nc := <-p.conns:
-		return nc, nil
-	case <-p.done:
-		return nil, net.ErrClosed
+	for {
+		select {
+		case w := <-p.conns:
+			if w.guest.Leave() {
+				return w.Conn, nil
+			}
+		case <-p.done:
+			return nil, net.ErrClosed
+		}
 	}
 }
 
 // Close ends this part only: further connections of its tag are closed as they come.
 func (p *part) Close() error {
-	p.mu.Lock()
-	first := !p.closed
-	p.closed = true
-	p.mu.Unlock()
-	if !first {
-		return nil
-	}
-	close(p.done)
-	for {
-		select {
-		case nc := <-p.conns:
-			_ = nc.Close()
-		default:
-			return nil
-		}
-	}
+	p.once.Do(func() { close(p.done) })
+	return nil
 }
 
 // Addr implements net.Listener.

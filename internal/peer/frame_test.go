@@ -118,7 +118,7 @@ func FuzzHost(f *testing.F) {
 func TestDemux(t *testing.T) {
 	under, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	d := NewDemux(under)
+	d := NewDemux(under, nil)
 	gossip := d.Listener(TagGossip)
 	d.Start()
 	addr := d.Addr().String()

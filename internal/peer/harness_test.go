@@ -73,7 +73,7 @@ func (w *world) start(name base.NodeID, change ...func(*Options)) *node {
 }
 
 func launch(t testing.TB, l net.Listener, o Options, change ...func(*Options)) *node {
-	n := &node{t: t, demux: NewDemux(l), blocked: make(chan *Request, 100), notes: make(chan string, 100)}
+	n := &node{t: t, demux: NewDemux(l, nil), blocked: make(chan *Request, 100), notes: make(chan string, 100)}
 	o.Listen = n.demux.Listener
 	o.OnTwin = func(tw Twin) {
 		n.mu.Lock()

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/lobby"
 	"github.com/eastguard/eastguard/internal/task"
 )
 
@@ -21,14 +23,16 @@ type Host struct {
 	handlers atomic.Pointer[map[Kind]Handler]
 	stats    counters
 	boot     atomic.Uint64
-	sessions atomic.Uint64 // numbers connections
+	sessions atomic.Uint64       // numbers connections
+	rooms    map[Tag]*lobby.Room // of connections within their handshake
 
 	mu      sync.Mutex
 	closed  bool
 	cluster base.ClusterID
 	peers   map[base.NodeID]*peer
 	marks   map[chan struct{}]bool
-	loose   map[*conn]bool // of CallAddr, in no lane
+	homes   map[netip.Addr]int // addresses where peers live: how many
+	loose   map[*conn]bool     // of CallAddr, in no lane
 	links   links
 
 	watched int64 // the watch goroutine's: when it looked last, in clock time
@@ -51,6 +55,7 @@ type Stats struct {
 	Dials        int64
 	DialFailures int64
 	Silences     int64 // times that a peer became unreachable
+	ShownOut     int64 // connections that were closed for others, for they said nothing
 }
 
 // New makes a Host that does nothing before Start.
@@ -58,12 +63,24 @@ func New(o Options) *Host {
 	h := &Host{
 		o: o.withDefaults(), started: time.Now(), cluster: o.Cluster,
 		tasks: task.NewGroup(context.Background(), "peer"),
-		peers: make(map[base.NodeID]*peer), marks: make(map[chan struct{}]bool),
+		peers: make(map[base.NodeID]*peer), marks: make(map[chan struct{}]bool), homes: make(map[netip.Addr]int),
 		loose: make(map[*conn]bool), links: links{wake: make(chan struct{}, 1)},
 	}
 	h.handlers.Store(&map[Kind]Handler{})
 	h.boot.Store(o.Boot)
+	h.rooms = make(map[Tag]*lobby.Room)
+	for _, tag := range h.tags() {
+		h.rooms[tag] = lobby.New(maxGreeting, h.Knows)
+	}
 	return h
+}
+
+// tags are those of the connections that are accepted.
+func (h *Host) tags() []Tag {
+	if h.o.ResolveData == nil {
+		return []Tag{TagMain, TagBulk, TagAsk}
+	}
+	return []Tag{TagMain, TagBulk, TagAsk, TagData}
 }
 
 // Register says who takes the requests of a kind. A kind has one handler; registering a second panics.
@@ -83,12 +100,10 @@ func (h *Host) handler(kind Kind) Handler { return (*h.handlers.Load())[kind] }
 // Start accepts connections and dials the peers that are kept.
 func (h *Host) Start() {
 	h.watched = h.clock()
-	tags := []Tag{TagMain, TagBulk, TagAsk}
 	if h.o.ResolveData != nil {
-		tags = append(tags, TagData)
 		h.tasks.Go("links", h.tellLinks)
 	}
-	for _, tag := range tags {
+	for _, tag := range h.tags() {
 		l := h.o.Listen(tag)
 		h.tasks.Go("accept "+tag.String(), func(ctx context.Context) error { return h.accept(ctx, l, tag) })
 	}
@@ -199,6 +214,9 @@ func (h *Host) Stats() Stats {
 	}
 	for range h.connsLocked() {
 		s.Connections++
+	}
+	for _, room := range h.rooms {
+		s.ShownOut += room.ShownOut()
 	}
 	return s
 }

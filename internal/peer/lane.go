@@ -49,6 +49,7 @@ type peer struct {
 	kept  bool
 	state State
 	data  Link // of its data lane, as told last
+	homes homes
 	lanes [laneCount]*lane
 }
 
@@ -101,6 +102,8 @@ func (h *Host) dropIfIdleLocked(p *peer) {
 	}
 	if h.peers[p.node] == p {
 		delete(h.peers, p.node)
+		h.leaveLocked(p.homes.dialled)
+		h.leaveLocked(p.homes.met)
 		h.markLocked()
 	}
 }
@@ -225,6 +228,7 @@ func (h *Host) dial(ctx context.Context, l *lane) error {
 	if !ok {
 		return base.Errorf(base.CodeNodeNotFound, op, "its address is not known")
 	}
+	h.dials(l.peer, addr)
 	ctx, cancel := context.WithTimeout(ctx, h.o.DialTimeout)
 	defer cancel()
 	nc, err := DialTag(ctx, h.o.Dial, addr, l.id.tag())
@@ -264,6 +268,7 @@ func (h *Host) installLocked(l *lane, c *conn) {
 		old.fail(base.Errorf(base.CodeUnreachable, "", "replaced by a newer connection"))
 	}
 	l.conn = c
+	h.meetsLocked(l.peer, c.nc)
 	c.life.conn.Store(c)
 	mark(l.changed)
 	l.settleLocked(nil)

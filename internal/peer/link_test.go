@@ -52,7 +52,7 @@ func (w *world) startData(name base.NodeID, keep ...base.NodeID) *dataNode {
 	n := &dataNode{batches: make(chan *Request, 1000)}
 	l, err := w.network.Listen(dataAddress(name))
 	require.NoError(w.t, err)
-	demux := NewDemux(l)
+	demux := NewDemux(l, nil)
 	data := demux.Listener(TagData)
 	n.node = w.start(name, func(o *Options) {
 		main := o.Listen

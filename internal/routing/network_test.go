@@ -19,7 +19,7 @@ func (c *cluster) overNetwork(t *testing.T) *peer.Network {
 	for id, m := range c.nodes {
 		l, err := network.Listen(string(id) + ":2922")
 		require.NoError(t, err)
-		demux := peer.NewDemux(l)
+		demux := peer.NewDemux(l, nil)
 		h := peer.New(peer.Options{
 			Node: id, Boot: 1, Cluster: base.UUID{1}, Instance: base.UUID{2, id[1]},
 			Listen: demux.Listener, Dial: network.Dialer(string(id)),

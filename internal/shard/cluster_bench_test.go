@@ -35,7 +35,7 @@ func trio(t testing.TB, shards int) (hosts map[base.NodeID]*Host, cut func(base.
 	hosts = make(map[base.NodeID]*Host)
 	peers := make(map[base.NodeID]*peer.Host)
 	for i, name := range names {
-		demux := peer.NewDemux(listeners[name])
+		demux := peer.NewDemux(listeners[name], nil)
 		p := peer.New(peer.Options{
 			Node: name, Boot: 1, Instance: base.UUID{byte(i + 1)}, Cluster: cluster, Listen: demux.Listener,
 			Resolve: func(n base.NodeID) (string, bool) { return addresses[n], true },

@@ -117,7 +117,7 @@ func (p *plant) open(name base.NodeID) *Host {
 	n.boot++
 	l, err := p.network.Listen(plantAddress(name))
 	require.NoError(p.t, err)
-	n.demux = peer.NewDemux(l)
+	n.demux = peer.NewDemux(l, nil)
 	n.peers = peer.New(peer.Options{
 		Node: name, Boot: n.boot, Instance: base.UUID{byte(n.boot), n.meta[0]}, Cluster: cluster,
 		Listen: n.demux.Listener, Dial: p.network.Dialer(string(name)),
