@@ -216,6 +216,7 @@ type fakeProducer struct {
 	sent   []sdk.Record
 	fail   func(n int, r sdk.Record) error
 	trace  sdk.Trace
+	ack    func(*sdk.Ack) // changes each ack
 	closed bool
 }
 
@@ -228,10 +229,14 @@ func (p *fakeProducer) take(r sdk.Record) (sdk.Ack, error) {
 		}
 	}
 	p.sent = append(p.sent, r)
-	return sdk.Ack{
+	ack := sdk.Ack{
 		Position: sdk.Position{Topic: "t", Range: 1, Offset: int64(len(p.sent) - 1)}, Timestamp: testNow, Segment: 5,
 		Replicas: []sdk.NodeID{"n1", "n2", "n3"},
-	}, nil
+	}
+	if p.ack != nil {
+		p.ack(&ack)
+	}
+	return ack, nil
 }
 
 func (p *fakeProducer) Send(_ context.Context, r sdk.Record) (sdk.Ack, error) { return p.take(r) }

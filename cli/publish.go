@@ -299,6 +299,7 @@ func runPublish(ctx context.Context, o *publishOptions, client publishClient) er
 	if err != nil {
 		return o.suggestTopic(ctx, client.Admin(), o.topic, sendError(err))
 	}
+	ack = (&ackHolders{admin: client.Admin()}).complete(ctx, ack)
 	doc := newAckDocument(ack, o.topic, o.single, 1, elapsed)
 	if o.trace {
 		doc.Trace = newPublishTrace(trace)

@@ -42,7 +42,8 @@ func patiently(ctx context.Context, wait time.Duration, f func() error) error {
 // bulk is one publish of many records: the reader feeds the producer, acks come back on its goroutines.
 type bulk struct {
 	*publishOptions
-	stream *term.Stream // for machine formats, one ack a line
+	stream  *term.Stream // for machine formats, one ack a line
+	holders ackHolders   // of acks that are printed; callbacks come one at a time
 
 	mu        sync.Mutex
 	acked     int64
@@ -79,7 +80,7 @@ func runPublishMany(ctx context.Context, o *publishOptions, client publishClient
 	if err != nil {
 		return err
 	}
-	b := &bulk{publishOptions: o, spans: map[sdk.RangeID]*offsetSpan{}, stopped: make(chan struct{})}
+	b := &bulk{publishOptions: o, holders: ackHolders{admin: client.Admin()}, spans: map[sdk.RangeID]*offsetSpan{}, stopped: make(chan struct{})}
 	if o.machine() {
 		if b.stream, err = o.output().Stream(); err != nil {
 			return errors.Join(err, p.Close(ctx))
@@ -114,7 +115,7 @@ func (b *bulk) feed(ctx context.Context, p Producer, src recordSource) error {
 			return err
 		default:
 			sent := b.Now()
-			if err := p.SendAsync(r, func(ack sdk.Ack, err error) { b.answered(n, r, ack, err, sent) }); err != nil {
+			if err := p.SendAsync(r, func(ack sdk.Ack, err error) { b.answered(ctx, n, r, ack, err, sent) }); err != nil {
 				b.fail(err)
 			}
 		}
@@ -128,10 +129,13 @@ func (b *bulk) feed(ctx context.Context, p Producer, src recordSource) error {
 	}
 }
 
-func (b *bulk) answered(n int64, r sdk.Record, ack sdk.Ack, err error, sent time.Time) {
+func (b *bulk) answered(ctx context.Context, n int64, r sdk.Record, ack sdk.Ack, err error, sent time.Time) {
 	if err != nil {
 		b.fail(err)
 		return
+	}
+	if b.stream != nil {
+		ack = b.holders.complete(ctx, ack)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -27,6 +27,27 @@ func TestPublishOne(t *testing.T) {
 	}
 }
 
+// A record that an earlier try had stored may lie in a segment that whoever answers knows nothing of. Its copies do.
+func TestPublishNamesWhoHoldsADuplicate(t *testing.T) {
+	p := &fakeProducer{ack: func(a *sdk.Ack) { a.Replicas, a.Segment, a.Offset = nil, 0, 150 }}
+	admin := &fakeAdmin{topics: topicsOf("t")}
+	out, errs, err := run(t, &fakeClient{producer: p, admin: admin}, "", false, nil, "publish", "t", "k", "v")
+	if err != nil || !strings.Contains(out, "acked by n1 n2 n3  ") {
+		t.Errorf("%v %q %q", err, out, errs)
+	}
+	out, errs, err = run(t, &fakeClient{producer: p, admin: admin}, "a\nb\n", false, nil, "publish", "t", "-o", "jsonl")
+	if err != nil || strings.Count(out, `"segment":"s4","acked_by":["n1","n2","n3"]`) != 2 {
+		t.Errorf("%v %q %q", err, out, errs)
+	}
+	if len(admin.listed) != 2 {
+		t.Errorf("asked %d times: once a command is enough for one batch", len(admin.listed))
+	}
+	p.ack = func(a *sdk.Ack) { a.Replicas, a.Offset = nil, 1 } // trimmed since
+	if out, errs, err = run(t, &fakeClient{producer: p, admin: admin}, "", false, nil, "publish", "t", "k", "v"); err != nil || !strings.Contains(out, "acked by -  ") {
+		t.Errorf("%v %q %q", err, out, errs)
+	}
+}
+
 func TestPublishArgumentsToRecord(t *testing.T) {
 	tests := map[string]struct {
 		args []string

@@ -47,12 +47,11 @@ type batch struct {
 	conn      *mux.Conn // of that try
 	sending   bool      // that try is being encoded and written, outside the buffer's lock
 
-	ack      wire.ProduceResponse
-	replicas []base.NodeID
-	err      error
-	marks    []*mark  // of flushes that wait for it
-	escaped  bool     // a connection may still read encoded: it is not used again
-	traced   *tracing // nil unless a sender asked for it
+	ack     wire.ProduceResponse
+	err     error
+	marks   []*mark  // of flushes that wait for it
+	escaped bool     // a connection may still read encoded: it is not used again
+	traced  *tracing // nil unless a sender asked for it
 }
 
 type batchState uint8

@@ -45,11 +45,12 @@ type buffer struct {
 
 	leader   *broker // of the active segment; nil when it has to be looked up
 	identity identity
-	next     int32 // sequence of the next batch to be stamped
-	acked    bool  // something was acknowledged under this identity
-	failures int   // tries in a row without one that was acknowledged
-	rounds   int   // of mend since the last ack
-	lastErr  error // of the last failure, to say why nothing was sent
+	next     int32         // sequence of the next batch to be stamped
+	acked    bool          // something was acknowledged under this identity
+	failures int           // tries in a row without one that was acknowledged
+	rounds   int           // of mend since the last ack
+	lastErr  error         // of the last failure, to say why nothing was sent
+	replicas []base.NodeID // as the last ack named them, which the next one mostly does too
 
 	lingerTimer *time.Timer
 	lingering   bool // lingerTimer is set

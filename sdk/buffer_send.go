@@ -85,12 +85,6 @@ func plain(compressed []byte, bt *batch) ([]byte, error) {
 
 // answered takes the answer to a try. It runs on the connection's reader and must not block.
 func (b *buffer) answered(conn *mux.Conn, bt *batch, try int, r mux.Response, err error) {
-	var ack wire.ProduceResponse
-	if err == nil {
-		if err = wire.Decode(r.Message, &ack); err != nil {
-			err = about("send", err).WithOutcome(base.Unknown)
-		}
-	}
 	now := time.Now()
 	b.mu.Lock()
 	if bt.tries != try || bt.state != batchFlying {
@@ -99,6 +93,12 @@ func (b *buffer) answered(conn *mux.Conn, bt *batch, try int, r mux.Response, er
 		return
 	}
 	b.flying--
+	ack := wire.ProduceResponse{Replicas: b.replicas}
+	if err == nil {
+		if err = wire.Decode(r.Message, &ack); err != nil {
+			err = about("send", err).WithOutcome(base.Unknown)
+		}
+	}
 	if err != nil {
 		bt.state = batchWaiting
 		bt.ambiguous = bt.ambiguous || ambiguous(err)
@@ -108,8 +108,13 @@ func (b *buffer) answered(conn *mux.Conn, bt *batch, try int, r mux.Response, er
 	}
 	bt.state = batchDone
 	bt.ack = ack
+	if len(ack.Replicas) > 0 {
+		b.replicas = ack.Replicas
+	}
 	bt.traced.answered(bt.sentAt, now, r.Payload)
-	bt.replicas = b.pt.replicas(b.ref.Range, ack.Segment, conn)
+	if !ack.Duplicate {
+		b.pt.ackedFrom(b.ref.Range, ack.Segment)
+	}
 	b.acked, b.failures, b.rounds, b.lastErr = true, 0, 0, nil
 	// Senders that wait are woken before the pump sends more: it may have a megabyte to compress, and a Send that
 	// waits is somebody's latency.

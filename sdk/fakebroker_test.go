@@ -526,7 +526,9 @@ func (c *fakeCluster) append(b *fakeBroker, req wire.ProduceRequest, h header.He
 		to := c.brokers[rg.leader]
 		return wire.ProduceResponse{}, base.Errorf(base.CodeSegmentMoved, "produce", "not the leader").WithRedirect(base.Redirect{Node: to.node, Address: to.addr})
 	}
-	resp := wire.ProduceResponse{Base: rg.end, AppendMs: time.Now().UnixMilli(), Segment: rg.route.Active.ID, Epoch: rg.epoch}
+	resp := wire.ProduceResponse{
+		Base: rg.end, AppendMs: time.Now().UnixMilli(), Segment: rg.route.Active.ID, Epoch: rg.epoch, Replicas: rg.route.Active.Replicas,
+	}
 	if h.HasProducer() {
 		s := rg.producers[h.ProducerID]
 		switch {
@@ -536,6 +538,9 @@ func (c *fakeCluster) append(b *fakeBroker, req wire.ProduceRequest, h header.He
 			for _, old := range s.last {
 				if old.BaseSequence == h.BaseSequence {
 					resp.Base, resp.Duplicate = old.Base, true
+					if old.Base < rg.route.Active.Base {
+						resp.Replicas = nil
+					}
 					return resp, nil
 				}
 			}

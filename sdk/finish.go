@@ -50,7 +50,7 @@ func (bt *batch) acks(b *buffer) acks {
 		first:    Position{Topic: b.pt.topic.name, Range: b.ref.Range, Offset: bt.ack.Base},
 		time:     time.UnixMilli(bt.ack.AppendMs),
 		segment:  bt.ack.Segment,
-		replicas: bt.replicas,
+		replicas: bt.ack.Replicas,
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/eastguard/eastguard/internal/base"
-	"github.com/eastguard/eastguard/internal/mux"
 )
 
 // producerTopic is one topic of a producer: its ranges' buffers and the table that finds them.
@@ -202,24 +201,24 @@ func (pt *producerTopic) renew(ctx context.Context, stale *route) (*route, error
 	return r, nil
 }
 
-// replicas are the nodes that hold a segment. For one that the route does not know, because the range has rolled
-// since, it is the node that answered, and the route is renewed beside.
-func (pt *producerTopic) replicas(id base.RangeID, segment base.SegmentID, conn *mux.Conn) []base.NodeID {
+// ackedFrom hears which segment a batch went to. One that the route does not know is newer: the range has rolled, and the
+// route is renewed beside, so that whoever must go to another replica finds those of now.
+func (pt *producerTopic) ackedFrom(id base.RangeID, segment base.SegmentID) {
 	r := pt.route()
 	if r != nil {
 		if rr := r.byRange[id]; rr != nil && rr.Active != nil && rr.Active.ID == segment {
-			return rr.Active.Replicas
+			return
 		}
 	}
-	if pt.renewal.CompareAndSwap(false, true) {
-		started := pt.p.c.group.Go("route", func(ctx context.Context) error {
-			defer pt.renewal.Store(false)
-			_, _ = pt.renew(ctx, r) // the sends that need it will meet the error themselves
-			return nil
-		})
-		if !started {
-			pt.renewal.Store(false)
-		}
+	if !pt.renewal.CompareAndSwap(false, true) {
+		return
 	}
-	return []base.NodeID{conn.Hello().Node}
+	started := pt.p.c.group.Go("route", func(ctx context.Context) error {
+		defer pt.renewal.Store(false)
+		_, _ = pt.renew(ctx, r) // the sends that need it will meet the error themselves
+		return nil
+	})
+	if !started {
+		pt.renewal.Store(false)
+	}
 }

@@ -115,8 +115,8 @@ type Ack struct {
 	// Segment is the one that the range had when the record was acknowledged. A record whose ack was lost, and that was
 	// recognised when it was sent again, may lie in the one before it.
 	Segment SegmentID
-	// Replicas hold the record; the leader comes first. Just after a roll, until the route has been renewed, it may be the
-	// leader alone that is known.
+	// Replicas have acknowledged the record, the leader first. None is named of a record whose ack was lost and that lies in an
+	// earlier segment: Admin.ListSegments tells who holds that. The list is shared by many acks: do not change it.
 	Replicas []NodeID
 	// Latency is the time from the call until the answer.
 	Latency time.Duration

@@ -51,7 +51,7 @@ func (s *Server) produce(_ context.Context, r *mux.Request) {
 		}
 		s.rates.in.Add(uint64(size))
 		answer := wire.Encode(wire.ProduceResponse{
-			Base: a.Base, AppendMs: a.AppendMs, Segment: a.Segment, Epoch: a.Epoch, Duplicate: a.Duplicate,
+			Base: a.Base, AppendMs: a.AppendMs, Segment: a.Segment, Epoch: a.Epoch, Duplicate: a.Duplicate, Replicas: a.Replicas,
 		})
 		if a.Trace != nil {
 			r.Reply(answer, vfs.MemPart(wire.Encode(a.Trace)))

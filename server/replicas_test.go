@@ -330,6 +330,8 @@ func TestProduceToReplicas(t *testing.T) {
 	a, payload, err := call[wire.ProduceResponse](leader, wire.KindProduce, req, makeBatch(t, -1, -1, "v"))
 	require.NoError(t, err)
 	require.Zero(t, a.Base)
+	require.Equal(t, leader.id.Node, a.Replicas[0])
+	require.ElementsMatch(t, []base.NodeID{"n1", "n2", "n3"}, a.Replicas)
 	var trace wire.ProduceTrace
 	require.NoError(t, wire.Decode(payload, &trace))
 	require.Equal(t, leader.id.Node, trace.Node)

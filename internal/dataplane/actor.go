@@ -194,6 +194,7 @@ func (a *actor) committed(r replica.Ready[*batch], now time.Time) {
 		freed += int64(b.size())
 		a.plane.acked(b, now)
 		l.traceDone(b, now)
+		b.Replicas = a.ackers(b.header.End())
 		b.answer(b.AppendResult, nil)
 		r.Done[i] = nil
 	}

@@ -199,8 +199,11 @@ func (a *actor) duplicate(b *batch, v rangestate.Verdict) {
 		b.done, b.twins = nil, nil
 		return
 	}
-	seg, epoch := a.segmentWith(v.Base)
-	b.answer(AppendResult{Base: v.Base, AppendMs: v.AppendMs, Segment: seg, Epoch: epoch, Duplicate: true}, nil)
+	r := AppendResult{Base: v.Base, AppendMs: v.AppendMs, Duplicate: true}
+	if r.Segment, r.Epoch = a.segmentWith(v.Base); r.Segment == a.lead.seg {
+		r.Replicas = a.lead.nodes
+	}
+	b.answer(r, nil)
 }
 
 // segmentWith finds the segment that holds a committed offset, among those that are on this node; 0 for one that is not.

@@ -27,6 +27,8 @@ type AppendResult struct {
 
 	Duplicate bool // an earlier try had been appended; Base is that one's
 
+	Replicas []base.NodeID // have acked it, the leader first; none of a duplicate in an earlier segment. Not to be changed
+
 	Trace *wire.ProduceTrace // if it was asked for, and this try was the one that was appended
 }
 

@@ -28,9 +28,10 @@ type lead struct {
 
 // beginning is what followers are told of a segment's beginning, and what stays so until its end.
 type beginning struct {
-	memory   bool   // durability=replicated: an ack promises memory on every replica, not disks
-	checksum uint64 // of what the range remembers at the base
-	state    []byte // that, encoded; nil when it is empty, or when every follower has opened the segment
+	nodes    []base.NodeID // the replicas, this one first; answers share it
+	memory   bool          // durability=replicated: an ack promises memory on every replica, not disks
+	checksum uint64        // of what the range remembers at the base
+	state    []byte        // that, encoded; nil when it is empty, or when every follower has opened the segment
 }
 
 // follower is what is known of one follower beside what package replica keeps. It outlives a leader that rests.
@@ -59,10 +60,11 @@ func (a *actor) newLead(state *rangestate.State, encoded []byte, now time.Time) 
 		state: state, times: successorOf(a.rest.times, now),
 		replica: replica.NewLeader[*batch](a.replicaConfig()),
 		beginning: beginning{
-			memory: isMemory(&a.current), checksum: state.Checksum(), state: encoded,
+			nodes: []base.NodeID{a.plane.o.Node}, memory: isMemory(&a.current), checksum: state.Checksum(), state: encoded,
 		},
 	}
 	for i, r := range a.current.Replicas[1:] {
+		l.nodes = append(l.nodes, r.Node)
 		l.followers = append(l.followers, follower{node: r.Node, boot: bootOf(a.current.Boots, i+1), stuck: -1, sent: a.current.Base, acked: a.current.Base})
 	}
 	return l
@@ -140,6 +142,25 @@ func (l *lead) follower(node base.NodeID) *follower {
 		return nil
 	}
 	return &l.followers[i]
+}
+
+// ackers are the replicas that have acked what lies below end, which is committed: all of them. But where a segment has ended
+// above what was acked here, because fenced copies held more, some may never have said so.
+func (a *actor) ackers(end int64) []base.NodeID {
+	l := a.lead
+	if l.replica.State() != replica.Sealed {
+		return l.nodes
+	}
+	var nodes []base.NodeID
+	if info, ok := a.plane.log.Info(l.seg); ok && (l.memory || info.DurableEnd >= end) {
+		nodes = append(nodes, a.plane.o.Node)
+	}
+	for i := range l.followers {
+		if f := &l.followers[i]; f.acked >= end {
+			nodes = append(nodes, f.node)
+		}
+	}
+	return nodes
 }
 
 // restless reports whether some follower is to be told something again that it has not answered, or could not be told.

@@ -327,6 +327,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a short produce", make([]byte, produceRequestSize-1), &ProduceRequest{}, "43 bytes are too few"},
 		{"produce flags", with(Encode(ProduceRequest{}), 21, 2), &ProduceRequest{}, "not known"},
 		{"a short ack", make([]byte, produceResponseSize-1), &ProduceResponse{}, "too few"},
+		{"replicas that are not there", with(Encode(ProduceResponse{}), 29, 1), &ProduceResponse{}, "1 node ids do not fit in 0 bytes"},
+		{"a replica cut short", with(Encode(ProduceResponse{Replicas: []base.NodeID{"n1", "n2"}}), 35, 3), &ProduceResponse{}, "2 node ids do not fit in 6 bytes"},
 		{"a short fetch", make([]byte, fetchRequestSize-1), &FetchRequest{}, "too few"},
 		{"more ranges than bytes", with(fetch, 12, 0, 4), &FetchRequest{}, "4 entries of 60 bytes do not fit in 180"},
 		{"65,535 ranges", with(fetch, 12, 0xff, 0xff), &FetchRequest{}, "at most 4096"},
@@ -408,6 +410,19 @@ func TestKinds(t *testing.T) {
 }
 
 func TestHotMessagesDoNotAllocate(t *testing.T) {
+	ack := ProduceResponse{Base: 1, Replicas: []base.NodeID{"n1", "n2", "n3"}}
+	acked, answer := Encode(ack), ProduceResponse{}
+	require.NoError(t, Decode(acked, &answer))
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		acked = Append(acked[:0], &ack)
+		if Decode(acked, &answer) != nil {
+			t.Fatal()
+		}
+	}), "the replicas are those of the last ack")
+	first := answer.Replicas
+	require.NoError(t, Decode(Encode(ProduceResponse{Replicas: []base.NodeID{"n1", "n4", "n3"}}), &answer))
+	require.Equal(t, ack.Replicas, first, "what an earlier ack said is not written over")
+
 	request := FetchRequest{Ranges: make([]FetchRange, 100)}
 	b := Encode(request)
 	var back FetchRequest
