@@ -50,6 +50,7 @@ type Top struct {
 	Replay           string // a file
 	Speed            float64
 	ExitOnDisconnect bool
+	GlyphsChosen     bool // somebody has said whether to draw with ASCII alone: fonts of the locale decide nothing
 }
 
 type topOptions struct {
@@ -118,6 +119,7 @@ func (o *topOptions) resolveTop() (err error) {
 	t := &o.top
 	t.Context, t.Contexts = o.contexts()
 	t.Seeds, t.Format, t.Version, t.Getenv, t.Exec = o.set.seeds, o.set.format, o.Version, o.Getenv, o.exec
+	t.GlyphsChosen = o.set.values["ascii"].Source != "default"
 	t.NoAnimation = t.NoAnimation || o.Getenv("ACCESSIBLE") != ""
 	if t.AllowActions && t.Context.ReadOnly {
 		return usagef("--allow-actions and read-only exclude each other (read-only is from %s)", o.set.values["read_only"].Source)

@@ -48,6 +48,17 @@ func TestTopOptions(t *testing.T) {
 	require.Equal(t, []any{"overview", 250 * time.Millisecond, 1.0, term.FormatTable}, []any{got.View, got.Refresh, got.Speed, got.Format})
 }
 
+// TestTopKnowsWhetherGlyphsWereChosen, for where they were not the fonts of a locale decide.
+func TestTopKnowsWhetherGlyphsWereChosen(t *testing.T) {
+	for line, want := range map[string]bool{"top": false, "top --ascii": true, "eg-top --ascii=false": true, "eg-top": false} {
+		got, exit, errs := runTop(t, line)
+		require.Zero(t, exit, errs)
+		require.Equal(t, want, got.GlyphsChosen, line)
+	}
+	got, _, _ := runTop(t, "top", "EG_ASCII=false")
+	require.True(t, got.GlyphsChosen)
+}
+
 func TestTopRefusesWhatIsWrong(t *testing.T) {
 	for line, want := range map[string]string{
 		"top overvew":                        `did you mean "overview"?`,

@@ -172,7 +172,7 @@ func plainPage(opts Options, streams *term.IOStreams, v *store.View, now time.Ti
 		st.Filter = pageFilter(f)
 	}
 	st.Frame = page.Frame{Now: now, Location: time.Local, Version: opts.Version, Context: opts.Context.Name, Still: true, ReadOnly: true}
-	c := component.NewCanvas(w, h, styles.NewTheme(styles.NoColor, streams.ASCII()))
+	c := component.NewCanvas(w, h, styles.NewTheme(styles.NoColor, asciiOnly(opts, streams)))
 	page.Draw(c, page.Get(pageNamed(opts.View)), v, &st)
 	return strings.TrimRight(strings.Join(c.Plain(), "\n"), "\n ") + "\n"
 }

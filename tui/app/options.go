@@ -36,6 +36,7 @@ type Options struct {
 	Replay           string // a file
 	Speed            float64
 	ExitOnDisconnect bool
+	GlyphsChosen     bool // somebody has said whether to draw with ASCII alone: fonts of the locale decide nothing
 }
 
 func failure(code sdk.Code, format string, args ...any) *sdk.Error {

@@ -100,7 +100,7 @@ func screenful(ctx context.Context, opts Options, streams *term.IOStreams, src f
 		defer cancel()
 	}
 	s := &session{opts: opts, src: src, guard: g, out: &screen{File: tty.out}}
-	s.model = newModel(opts, colors(opts, streams), streams.ASCII(), s.environment(ctx))
+	s.model = newModel(opts, colors(opts, streams), asciiOnly(opts, streams), s.environment(ctx))
 	s.program = tea.NewProgram(&guarded{s.model, g},
 		tea.WithInput(tty.in), tea.WithOutput(s.out), tea.WithFPS(framesPerSecond), tea.WithColorProfile(s.model.mode.Profile()),
 		tea.WithoutSignalHandler())
@@ -201,6 +201,12 @@ func colors(opts Options, streams *term.IOStreams) styles.Mode {
 	return styles.ModeFor(streams.OutStyle().On(), opts.Getenv)
 }
 
+// asciiOnly reports whether to draw with ASCII alone: where it was asked for or the locale has no other signs, and where
+// the fonts of the locale may draw boxes and blocks two cells wide, unless somebody has said what they want.
+func asciiOnly(opts Options, streams *term.IOStreams) bool {
+	return streams.ASCII() || !opts.GlyphsChosen && styles.WideGlyphs(opts.Getenv)
+}
+
 // usage is what the program itself takes.
 type usage struct {
 	at    time.Time
@@ -222,7 +228,7 @@ func (u *usage) text() string {
 	}
 	spent := time.Duration(r.Utime.Nano() + r.Stime.Nano())
 	if !u.at.IsZero() {
-		u.last = fmt.Sprintf("cpu %.1f%%", 100*float64(spent-u.spent)/float64(now.Sub(u.at)))
+		u.last = fmt.Sprintf("cpu %4.1f%%", 100*float64(spent-u.spent)/float64(now.Sub(u.at)))
 	}
 	u.at, u.spent = now, spent
 	return u.last

@@ -2,6 +2,7 @@ package page
 
 import (
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -153,6 +154,26 @@ func TestPure(t *testing.T) {
 		Draw(c, p, v, &st)
 		require.Equal(t, once, c.String(), p.ID().String())
 		require.Equal(t, once, drawn(p, v, 120, 40, theme, nil).String(), p.ID().String())
+	}
+}
+
+// sgr finds the sequences that give text its look.
+var sgr = regexp.MustCompile(`\x1b\[([0-9;:]*)m`)
+
+// TestSixteenColours asks a simple terminal for nothing that it does not have: no colours beyond the sixteen, no
+// background, no sequence but those of looks.
+func TestSixteenColours(t *testing.T) {
+	theme := styles.NewTheme(styles.Color16, false)
+	simple := regexp.MustCompile(`^(0|0?(;[147])*(;(3[0-7]|9[0-7]))?)?$`)
+	for name, scene := range scenes(5) {
+		v := scene()
+		for _, p := range Pages() {
+			text := drawn(p, v, 120, 40, theme, nil).String()
+			for _, m := range sgr.FindAllStringSubmatch(text, -1) {
+				require.Regexp(t, simple, m[1], "%s of %s", p.ID(), name)
+			}
+			require.NotContains(t, sgr.ReplaceAllString(text, ""), "\x1b")
+		}
 	}
 }
 

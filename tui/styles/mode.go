@@ -1,6 +1,7 @@
 package styles
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/colorprofile"
@@ -63,18 +64,22 @@ func ModeFor(on bool, getenv func(string) string) Mode {
 	return Color16
 }
 
-// ASCIIOnly reports whether the locale cannot show the glyphs of the full set: it is not UTF-8, or it is one
-// where box and block glyphs may be two cells wide.
-func ASCIIOnly(getenv func(string) string) bool {
-	locale := ""
+// WideGlyphs reports whether the locale is one whose fonts may draw boxes and blocks two cells wide (East Asian
+// Ambiguous): Chinese, Japanese, Korean.
+func WideGlyphs(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if locale = getenv(name); locale != "" {
-			break
+		if locale := getenv(name); locale != "" {
+			return slices.Contains([]string{"ja", "ko", "zh"}, language(locale))
 		}
 	}
-	locale = strings.ToLower(locale)
-	if !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8") {
-		return true
+	return false
+}
+
+// language is the first part of a locale's name: zh of zh_TW.UTF-8.
+func language(locale string) string {
+	end := strings.IndexAny(locale, "_.@-")
+	if end < 0 {
+		end = len(locale)
 	}
-	return strings.HasPrefix(locale, "ja") || strings.HasPrefix(locale, "ko") || strings.HasPrefix(locale, "zh")
+	return strings.ToLower(locale[:end])
 }

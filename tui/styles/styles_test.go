@@ -42,13 +42,13 @@ func TestModeFor(t *testing.T) {
 	}
 }
 
-func TestASCIIOnly(t *testing.T) {
+func TestWideGlyphs(t *testing.T) {
 	for want, envs := range map[bool][]func(string) string{
-		false: {env("LANG", "en_US.UTF-8"), env("LC_ALL", "C.UTF-8", "LANG", "C"), env("LC_CTYPE", "de_DE.utf8")},
-		true:  {env(), env("LANG", "C"), env("LC_ALL", "POSIX", "LANG", "en_US.UTF-8"), env("LANG", "ja_JP.UTF-8"), env("LANG", "zh_CN.utf8")},
+		false: {env(), env("LANG", "C"), env("LANG", "en_US.UTF-8"), env("LC_ALL", "C.UTF-8", "LANG", "ja_JP.UTF-8"), env("LC_CTYPE", "de_DE.utf8"), env("LANG", "kok_IN.UTF-8")},
+		true:  {env("LANG", "ja_JP.UTF-8"), env("LANG", "zh_CN.utf8"), env("LC_ALL", "ko_KR.UTF-8", "LANG", "en_US.UTF-8"), env("LC_CTYPE", "zh-Hant"), env("LANG", "ja")},
 	} {
 		for i, e := range envs {
-			require.Equal(t, want, styles.ASCIIOnly(e), "%v %d", want, i)
+			require.Equal(t, want, styles.WideGlyphs(e), "%v %d", want, i)
 		}
 	}
 }
