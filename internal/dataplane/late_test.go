@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -27,6 +28,46 @@ func TestReplicaThatStandsStillEndsTheSegment(t *testing.T) {
 		time.Sleep(lateRecalls)
 		require.Empty(t, r.plane.LateNodes(time.Now()))
 	})
+}
+
+// What was to be a planned roll, and meets followers that are silent, is no planned roll: its cause is theirs, and with
+// all of them silent the leader may be the one that is cut off.
+func TestAPlannedRollThatMeetsSilenceIsAReplicaFailure(t *testing.T) {
+	for _, silent := range [][]base.NodeID{{"n3"}, {"n2", "n3"}} {
+		t.Run(fmt.Sprint(silent), func(t *testing.T) {
+			trioBubble(t, nil, func(t *testing.T, r *trio) {
+				require.NoError(t, (<-r.append(plain(1), 0)).err)
+				r.plane.late.name(silent, nil, time.Now()) // rolls on their account are damped: the drain ends by itself
+				if len(silent) == 2 {
+					r.coord.replicas = []base.Replica{here, {Node: "n4"}}
+				}
+				for _, node := range silent {
+					r.plane.late.nodes[node].tokens = -1000
+					r.links.edit(node, func(f *scriptedFollower) { f.willing = false })
+				}
+				time.Sleep(r.plane.o.ReplicaTimeout)
+				ack := r.append(plain(1), time.Minute)
+				began := time.Now()
+				confirmed, err := r.plane.Tell(t.Context(), meta.Orders{Rolls: []meta.RollOrder{{Ref: testRef, Segment: 1, Epoch: 1, Cause: base.CauseDrain}}})
+				require.NoError(t, err)
+				require.Equal(t, meta.StatusHeld, confirmed[0].Status)
+				out := <-ack
+				require.InDelta(t, r.plane.o.ReplicaTimeout.Seconds(), time.Since(began).Seconds(), 0.15)
+				req := r.coord.requests()[0]
+				require.Equal(t, base.CauseReplicaFailure, req.Cause)
+				require.EqualValues(t, 1, req.End)
+				if len(silent) == 2 {
+					require.Equal(t, []base.NodeID{"n2", "n3", "n1"}, req.Late)
+					require.ErrorIs(t, out.err, base.CodeSegmentMoved)
+					return
+				}
+				require.Equal(t, silent, req.Late)
+				require.NoError(t, out.err)
+				synctest.Wait()
+				require.Equal(t, base.CauseReplicaFailure, r.rolls[0].Cause)
+			})
+		})
+	}
 }
 
 func TestLeaderNamesItsOwnDisk(t *testing.T) {

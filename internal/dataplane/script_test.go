@@ -188,8 +188,9 @@ func trioBubble(t *testing.T, prepare func(*scripted, *Options), test func(t *te
 	})
 }
 
-// lead is what the plane leads, looked at while nothing runs.
+// lead is what the plane leads, looked at in turn while nothing else runs: what changes later comes after that.
 func (r *rig) lead() *lead {
 	synctest.Wait()
-	return r.plane.find(testRef).lead
+	l, _ := ask(r.t.Context(), r.plane, testRef, func(a *actor) *lead { return a.lead })
+	return l
 }

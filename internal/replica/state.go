@@ -104,7 +104,8 @@ func (l *Leader[T]) follower(node base.NodeID) int {
 	return 0
 }
 
-// Drain begins a planned roll: no offsets from now on, and a freeze once all that is in flight is acked.
+// Drain begins a planned roll: no offsets from now on, and a freeze once all that is in flight is acked, or after Timeout.
+// A replica that stood still in all of that becomes the cause.
 func (l *Leader[T]) Drain(cause base.Cause, now time.Time) {
 	l.step(event{kind: evDrain, cause: cause, now: now})
 }
@@ -176,10 +177,22 @@ func (l *Leader[T]) onDraining(e event) {
 		l.freeze(e.cause, e.late, e.now)
 	case evTick:
 		l.drainFor += l.judge(e.now)
-		if l.freezeIfStuck(e.now); l.state == Draining && l.drainFor >= l.cfg.Timeout {
-			l.freeze(l.cause, l.ready.Late, e.now)
-		}
+		l.freezeIfStuck(e.now)
+		l.giveUpDrain(e.now)
 	}
+}
+
+// giveUpDrain freezes a leader whose drain takes as long as a replica may stand still. Where some did, it is for them that
+// the segment ends with a tail, whatever it was to end for: as it would if they had stood still before the drain.
+func (l *Leader[T]) giveUpDrain(now time.Time) {
+	if l.state != Draining || l.drainFor < l.cfg.Timeout {
+		return
+	}
+	cause := l.cause
+	if len(l.ready.Late) > 0 {
+		cause = base.CauseReplicaFailure
+	}
+	l.freeze(cause, l.ready.Late, now)
 }
 
 func (l *Leader[T]) onFrozen(e event) {
