@@ -21,6 +21,13 @@ type life struct {
 	out         bool      // it does not count as a node any more, though it may live
 }
 
+func lifeOf(n *topology.Node, c Contact) life {
+	return life{
+		boot: max(n.Boot, c.Boot), alive: n.Liveness == topology.Alive,
+		lost: lossOf(n, c), retreats: n.Standing != topology.Normal, leaving: n.Leaving, out: n.Standing == topology.Out,
+	}
+}
+
 // lookAtNodes compares what is known of the nodes with what was, and returns those that have started since. What waits
 // for a node that lives again is sent at once, and what a node leads that cannot go on is filed for recovery.
 func (l *loop) lookAtNodes(view topology.View, now time.Time) (returned []base.NodeID) {
@@ -30,10 +37,8 @@ func (l *loop) lookAtNodes(view topology.View, now time.Time) (returned []base.N
 		n := &view.Nodes[i]
 		contact := contacts[n.ID]
 		was := l.known[n.ID]
-		is := life{
-			boot: max(was.boot, n.Boot, contact.Boot), alive: n.Liveness == topology.Alive,
-			lost: lossOf(n, contact), retreats: n.Standing != topology.Normal, leaving: n.Leaving, out: n.Standing == topology.Out,
-		}
+		is := lifeOf(n, contact)
+		is.boot = max(is.boot, was.boot)
 		if is.lost == silent {
 			is.silentSince = was.silentSince
 			if was.lost != silent {

@@ -112,13 +112,14 @@ func (l *loop) frail(view topology.View, now time.Time) map[base.TopicID]bool {
 	return topics
 }
 
-// helped reports whether the segment may be better off on the nodes that are fit.
+// helped reports whether the segment may be better off on the nodes that are fit: it is so for every segment that
+// planner.Renewals would list.
 func (l *loop) helped(a *active, fit []base.NodeID) bool {
 	well := 0
-	for _, r := range a.Replicas {
+	for i, r := range a.Replicas {
 		is, placed := l.known[r.Node], a.BootOf(r)
 		switch {
-		case is.retreats:
+		case is.retreats, is.leaving && i == 0:
 			return true
 		case is.lost == notLost && (placed == 0 || is.boot == placed):
 			well++

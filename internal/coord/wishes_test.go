@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/planner"
 	"github.com/eastguard/eastguard/internal/topology"
 )
 
@@ -78,15 +80,76 @@ func TestWhatALeavingNodeLeadsGoesToOthers(t *testing.T) {
 			w.place(topicName(i), base.TopicConfig{}, "n2")
 		}
 		settle()
-		w.mu.Lock()
-		w.view = topology.Reduce(w.view, topology.Event{Usage: &topology.Usage{ID: "n2", Boot: 1, Leaving: true}})
-		w.mu.Unlock()
-		w.coord.ViewChanged()
+		w.leave("n2")
 		settle()
 		for i := range topics {
 			r := w.topic(topicName(i)).Ranges[0]
 			require.Equal(t, w.self, r.Active().Leader())
 			require.Equal(t, base.CauseDrain, r.Segments[0].Cause)
+		}
+	})
+}
+
+// leave makes the view say that a node is stopping.
+func (w *world) leave(id base.NodeID) {
+	w.mu.Lock()
+	w.view = topology.Reduce(w.view, topology.Event{Usage: &topology.Usage{ID: id, Boot: 1, Leaving: true}})
+	w.mu.Unlock()
+	w.coord.ViewChanged()
+}
+
+// What it follows stays, whatever else its topic needs, and what others follow goes with what it leads.
+func TestWhatALeavingNodeFollowsStays(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.node.obeys = true
+		for _, id := range []base.NodeID{"n2", "n3", "n4"} {
+			w.join(id)
+		}
+		for i := range 100 {
+			w.place(topicName(i), base.TopicConfig{}, "n1", "n2", "n3")
+		}
+		settle()
+		w.leave("n2")
+		rest(time.Minute)
+		require.Empty(t, w.node.orderedRolls())
+		w.drain("n3")
+		rest(time.Minute)
+		require.Len(t, w.node.orderedRolls(), 100, "to be emptied is another matter")
+		for i := range 100 {
+			for _, r := range w.topic(topicName(i)).Ranges[0].Active().Replicas {
+				require.NotContains(t, []base.NodeID{"n2", "n3"}, r.Node)
+			}
+		}
+	})
+}
+
+// The index of what may be better off agrees with the planner, which is asked about nothing else.
+func TestEveryRenewalIsLookedFor(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var view topology.View
+		l := &loop{known: make(map[base.NodeID]life)}
+		var fit []base.NodeID
+		for _, id := range []base.NodeID{"n1", "n2", "n3", "n4", "n5"} {
+			n := topology.Node{
+				ID: id, Boot: rapid.Uint64Range(1, 2).Draw(t, "boot"), Admitted: true, Leaving: rapid.Bool().Draw(t, "leaving"),
+				Liveness: rapid.SampledFrom([]topology.Liveness{topology.Alive, topology.Alive, topology.Suspect, topology.Dead}).Draw(t, "liveness"),
+				Standing: rapid.SampledFrom([]topology.Standing{topology.Normal, topology.Normal, topology.Draining, topology.Out}).Draw(t, "standing"),
+			}
+			view.Nodes = append(view.Nodes, n)
+			l.known[id] = lifeOf(&n, Contact{})
+			if n.Unfit() == "" {
+				fit = append(fit, id)
+			}
+		}
+		seg := &meta.Segment{ID: 1, Epoch: 1, State: base.StateActive}
+		for _, n := range rapid.SliceOfNDistinct(rapid.SampledFrom(view.Nodes), 1, 4, func(n topology.Node) base.NodeID { return n.ID }).Draw(t, "set") {
+			seg.Replicas = append(seg.Replicas, base.Replica{Node: n.ID})
+			seg.Boots = append(seg.Boots, rapid.Uint64Range(1, 2).Draw(t, "placed"))
+		}
+		config := base.TopicConfig{ReplicationFactor: rapid.IntRange(1, 4).Draw(t, "factor")}
+		topic := &meta.Topic{ID: base.TopicID{1}, Config: config, Ranges: []*meta.Range{{ID: 1, Segments: []*meta.Segment{seg}}}}
+		if list := planner.Renewals(topic, view, 1000); len(list) > 0 {
+			require.True(t, l.helped(&active{Segment: seg, config: config}, fit), "%s", list[0].Why)
 		}
 	})
 }
@@ -97,10 +160,7 @@ func TestWhatNobodyElseCanTakeStaysWithALeavingNode(t *testing.T) {
 		n2 := w.join("n2")
 		w.place("orders", base.TopicConfig{ReplicationFactor: 2, MinReplicas: 2}, "n2", "n1")
 		settle()
-		w.mu.Lock()
-		w.view = topology.Reduce(w.view, topology.Event{Usage: &topology.Usage{ID: "n2", Boot: 1, Leaving: true}})
-		w.mu.Unlock()
-		w.coord.ViewChanged()
+		w.leave("n2")
 		rest(time.Minute)
 		require.Empty(t, n2.orderedRolls())
 	})

@@ -11,8 +11,13 @@ import (
 )
 
 // Renewal is an active segment that should roll although nobody is held up by it: it has fewer replicas than it should
-// and better can be had, or one of its replicas is on a node that is being drained, or stops. Its leader is asked for
-// a planned roll with this cause.
+// and better can be had, or one of its replicas is on a node that is being drained, or its leader stops. Its leader is
+// asked for a planned roll with this cause.
+//
+// A node that is drained is to hold nothing that is written to, so all goes that it leads or follows. One that stops comes
+// back with what it has, as a rule, and hands over what it leads, for that costs writers less than to find out. What it
+// follows stays: a segment that is written to rolls when the follower is gone, which costs its writers about as much as a
+// roll before that would; one that is not costs nothing, where it would roll twice, now and when the node is back.
 type Renewal struct {
 	Ref     base.RangeRef
 	Segment base.SegmentID
@@ -51,7 +56,7 @@ func renewal(t *meta.Topic, seg *meta.Segment, view topology.View, nowMs int64) 
 		if health != lost {
 			n.Have++
 		}
-		if health == parts && parting == "" {
+		if parting == "" && (health == parts || health == stops && i == 0) {
 			parting = string(r.Node)
 		}
 		if node, ok := view.Node(r.Node); ok && health == well && node.Unfit() == "" && !node.Full && (i == 0 || !node.Slow) {
@@ -80,7 +85,8 @@ type health int
 
 const (
 	well  health = iota
-	parts        // its node is being drained, or stops
+	parts        // its node is being drained
+	stops        // its node stops, and does not take part in what rolls
 	lost         // its node is gone, or has started again since
 )
 
@@ -91,8 +97,10 @@ func healthOf(seg *meta.Segment, r base.Replica, view topology.View) health {
 		return well // nobody has said otherwise yet
 	case n.Liveness >= topology.Dead, n.Standing == topology.Out, n.Disk != r.Disk, movedOn(seg, r, &n):
 		return lost
-	case n.Standing == topology.Draining, n.Leaving:
+	case n.Standing == topology.Draining:
 		return parts
+	case n.Leaving:
+		return stops
 	}
 	return well
 }
