@@ -76,7 +76,7 @@ func (f *fakeAdmin) SealSegment(_ context.Context, r sdk.SealSegment) (sdk.Seale
 	if _, err := f.segment(r.Segment); err != nil {
 		return sdk.SealedSegment{}, err
 	}
-	s := sdk.SealedSegment{Topic: "t", Range: 1, Old: r.Segment, Cause: base.CauseOperator, DryRun: r.DryRun}
+	s := sdk.SealedSegment{Topic: "t", Range: 1, Old: r.Segment, Boundary: 245, Cause: base.CauseOperator, DryRun: r.DryRun}
 	if !r.DryRun {
 		f.sealed = append(f.sealed, r)
 		s.New, s.Boundary, s.Replicas, s.GapMs = 5, 250, []sdk.NodeID{"n2", "n1", "n4"}, 12

@@ -25,6 +25,7 @@ type fakeAdmin struct {
 	health  []sdk.ClusterHealth // one an answer, the last for ever
 	err     error               // of every call
 	missing []sdk.ShardID
+	fit     int // nodes that can take a copy of a new topic; 0: as many as are wanted
 	calls   []string
 	onNote  func(n int) // before the n-th call is answered
 	altered sdk.AlterTopic
@@ -58,6 +59,9 @@ func (f *fakeAdmin) CreateTopic(_ context.Context, r sdk.CreateTopic) (sdk.Creat
 	}
 	t := fakeTopic(r.Name, max(r.Ranges, 1))
 	t.Summary.ReplicationFactor = r.Config.ReplicationFactor
+	if f.fit > 0 {
+		t.Ranges = placedOn(min(f.fit, r.Config.ReplicationFactor))
+	}
 	return sdk.CreatedTopic{Topic: t, Shard: sdk.ShardID{Root: 12}, ShardLeader: "n2"}, nil
 }
 
@@ -149,6 +153,15 @@ func fakeTopic(name string, ranges int) sdk.TopicDetail {
 		},
 		Config: sdk.TopicConfig{ReplicationFactor: 3, Retention: 7 * 24 * time.Hour, Compression: "lz4"},
 	}
+}
+
+// placedOn is one range, of which so many nodes hold what is written.
+func placedOn(nodes int) []sdk.RangeDetail {
+	s := sdk.SegmentDetail{ID: 1, State: base.StateActive}
+	for i := range nodes {
+		s.Replicas = append(s.Replicas, sdk.ReplicaDetail{Node: sdk.NodeID("n" + itoa(int64(i+1))), State: "in_sync"})
+	}
+	return []sdk.RangeDetail{{ID: 1, State: base.StateActive, Segments: []sdk.SegmentDetail{s}}}
 }
 
 func topicsOf(names ...string) map[string]sdk.TopicDetail {

@@ -38,6 +38,7 @@ type nodeChange struct {
 	change   sdk.NodeChange
 	verb     string // "forget"
 	done     string // "forgot n4"
+	would    string // "forget n4"
 	warning  string
 	reached  func(n *sdk.NodeStatus) bool // --wait: the node as listed, nil when it is not
 	awaiting string                       // what --wait waits for
@@ -48,7 +49,7 @@ type nodeChange struct {
 
 func newNodeLeaveCommand(a *app) *cobra.Command {
 	return newNodeChangeCommand(&nodeChange{
-		app: a, change: sdk.LeaveNode, verb: "leave", done: "told %s to leave",
+		app: a, change: sdk.LeaveNode, verb: "leave", done: "told %s to leave", would: "tell %s to leave",
 		warning:  "the node hands its leaderships over and stops; its data stays on its disk and counts when it returns",
 		awaiting: "it has left", reached: func(n *sdk.NodeStatus) bool { return n == nil || n.State == "left" || n.State == "dead" },
 	}, &cobra.Command{
@@ -61,7 +62,7 @@ func newNodeLeaveCommand(a *app) *cobra.Command {
 
 func newNodeForgetCommand(a *app) *cobra.Command {
 	return newNodeChangeCommand(&nodeChange{
-		app: a, change: sdk.ForgetNode, verb: "forget", done: "forgot %s",
+		app: a, change: sdk.ForgetNode, verb: "forget", done: "forgot %s", would: "forget %s",
 		warning:  "the node's copies count as lost at once and are made anew elsewhere",
 		awaiting: "it is out", reached: func(n *sdk.NodeStatus) bool { return n == nil || n.Status == "out" },
 	}, &cobra.Command{
@@ -76,7 +77,7 @@ func newNodeForgetCommand(a *app) *cobra.Command {
 
 func newNodeReplaceCommand(a *app) *cobra.Command {
 	return newNodeChangeCommand(&nodeChange{
-		app: a, change: sdk.ReplaceNode, verb: "replace", done: "%s may come back with another disk",
+		app: a, change: sdk.ReplaceNode, verb: "replace", done: "%s may come back with another disk", would: "let %s come back with another disk",
 		warning:  "the copies on the node's disk count as lost; whoever starts under this name with another one is admitted",
 		awaiting: "it has been admitted", reached: func(n *sdk.NodeStatus) bool { return n != nil && n.State == "alive" && n.Admitted },
 	}, &cobra.Command{
@@ -141,7 +142,7 @@ func runNodeChange(ctx context.Context, o *nodeChange, admin interface {
 		}
 		return nil
 	}
-	if err := o.confirmL2(ctx, name, func(p *term.Page) { p.Table([]changedNode{row}) }, o.planWarning(row)); err != nil {
+	if err := o.confirmL2(ctx, name, func(p *term.Page) { p.Line("%s", o.plan(row)) }, o.planWarning(row)); err != nil {
 		return err
 	}
 	done, err := o.ask(ctx, admin, r)
@@ -171,6 +172,15 @@ func (o *nodeChange) planWarning(row changedNode) string {
 	return o.warning
 }
 
+// plan is what would be done, in a sentence.
+func (o *nodeChange) plan(row changedNode) string {
+	text := fmt.Sprintf("would "+o.would+"  %s -> %s  ", term.Escape(row.Node), orDash(row.Before), orDash(row.After))
+	if row.Votes == 0 {
+		return text + "it votes in no metadata shard"
+	}
+	return text + "it votes in " + pluralAs(int64(row.Votes), "metadata shard", "metadata shards")
+}
+
 func (o *nodeChange) row(r sdk.ChangedNode) changedNode {
 	row := changedNode{
 		Schema: schemaNodeChange, Node: string(r.Node), Change: o.change.String(), Before: r.Before, After: r.After,
@@ -186,7 +196,8 @@ func (o *nodeChange) row(r sdk.ChangedNode) changedNode {
 func (o *nodeChange) printResult(row changedNode) error {
 	return o.output().Object(row, func(p *term.Page) {
 		if row.DryRun {
-			p.Table([]changedNode{row})
+			p.Line("%s", o.plan(row))
+			p.Line("%s", p.Style().Warn(o.planWarning(row)))
 			return
 		}
 		p.Line("%s  %s -> %s", fmt.Sprintf(o.done, term.Escape(row.Node)), orDash(row.Before), orDash(row.After))

@@ -171,7 +171,8 @@ func TestNodePing(t *testing.T) {
 
 func TestNodeChanges(t *testing.T) {
 	out, _, exit, admin := onThree(t, nil, "node leave n3 --dry-run")
-	require.Equal(t, "NODE  CHANGE  BEFORE         AFTER  SEGMENTS  SHARDS\nn3    leave   alive, normal  left          2       1\n", out)
+	require.Equal(t, "would tell n3 to leave  alive, normal -> left  it votes in 1 metadata shard\n"+
+		"2 segments with their only copies there; the node hands its leaderships over and stops; its data stays on its disk and counts when it returns\n", out)
 	require.Equal(t, ExitOK, exit)
 	require.Empty(t, admin.changes)
 	_, _, exit, _ = onThree(t, nil, "node leave n3 --dry-run --detailed-exitcode")

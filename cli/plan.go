@@ -23,6 +23,44 @@ func addPlanFlags(f *pflag.FlagSet, dryRun, detailed *bool) {
 	f.BoolVar(detailed, "detailed-exitcode", false, "with --dry-run: exit 12 if there would be a change")
 }
 
+// loss is a change that gives something up for good, D its document.
+type loss[D any] struct {
+	name    string // of what it is done to: typed to confirm it
+	would   string // what --detailed-exitcode reports
+	warning string
+	plan    func(context.Context) (D, error)
+	do      func(context.Context) (D, error)
+	page    func(*term.Page, D)
+}
+
+// run plans, asks and does it; a dry run ends with the plan.
+func (l *loss[D]) run(ctx context.Context, a *app, dryRun, detailed bool) error {
+	doc, err := l.plan(ctx)
+	if err != nil {
+		return err
+	}
+	if dryRun {
+		if err := l.print(a, doc); err != nil {
+			return err
+		}
+		if detailed {
+			return notMet("%s", l.would)
+		}
+		return nil
+	}
+	if err := a.confirmL2(ctx, l.name, func(p *term.Page) { l.page(p, doc) }, l.warning); err != nil {
+		return err
+	}
+	if doc, err = l.do(ctx); err != nil {
+		return err
+	}
+	return unprinted(l.print(a, doc))
+}
+
+func (l *loss[D]) print(a *app, doc D) error {
+	return a.output().Object(doc, func(p *term.Page) { l.page(p, doc) })
+}
+
 // notMet is the difference that --detailed-exitcode, --expect and the like report. It has been shown already.
 func notMet(format string, args ...any) error { return quiet{errorf(sdk.CodeNotMet, format, args...)} }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,8 @@ type sealedSegment struct {
 	Known    []segmentCopyRow `json:"known" doc:"force-seal: what the replicas that answered hold"`
 	Silent   []string         `json:"silent" doc:"force-seal: replicas whose copies are not known"`
 	DryRun   bool             `json:"dry_run"`
+
+	soFar int64 // of a plan without a boundary: the end of what is committed by now
 }
 
 func newSealedSegment(r sdk.SealedSegment) sealedSegment {
@@ -44,15 +47,24 @@ func newSealedSegment(r sdk.SealedSegment) sealedSegment {
 		doc.New = r.New.String()
 	}
 	if r.DryRun && len(r.Known) == 0 && len(r.Silent) == 0 {
-		doc.Boundary = nil // the leader goes on taking records until then
+		doc.Boundary, doc.soFar = nil, r.Boundary // the leader goes on taking records until then
 	}
 	return doc
 }
 
+// plan is what would be done, in a sentence.
+func (d *sealedSegment) plan() string {
+	what := d.Old + " of " + term.Escape(d.Topic) + "/" + d.Range
+	if d.Boundary == nil {
+		return fmt.Sprintf("would seal %s, at %d or above; the next segment opens on a set of nodes of its own", what, d.soFar)
+	}
+	return fmt.Sprintf("would end %s at %d, the longest copy that answers; the next segment goes on there", what, *d.Boundary)
+}
+
 type segmentSealOptions struct {
 	*app
-	reason                         string
-	wait, accept, dryRun, detailed bool
+	reason                 string
+	wait, dryRun, detailed bool
 }
 
 func newSegmentSealCommand(a *app) *cobra.Command {
@@ -139,64 +151,6 @@ func (o *segmentSealOptions) awaitCopies(ctx context.Context, admin segmentDescr
 	}
 }
 
-func newSegmentForceSealCommand(a *app) *cobra.Command {
-	o := &segmentSealOptions{app: a}
-	cmd := &cobra.Command{
-		Use:   "force-seal <segment>",
-		Short: "End a segment of which no intact replica can be reached, accepting a loss",
-		Long: "A segment's end is known from one intact replica. While none can be reached its range waits, and that is right: they\n" +
-			"may come back with every record. When they never will, this ends the segment at the longest copy that answers.\n" +
-			"What was acked above it is gone; that it was accepted is recorded for ever, and readers above the new end are told.\n" +
-			"If a replica can still be brought back, do that instead.",
-		Example: `  segment force-seal s907 --dry-run
-  segment force-seal s907 --accept-data-loss --reason "n1 and n2 burnt down"`,
-		Args:              argsBetween(1, 1),
-		Annotations:       map[string]string{noteChanges: "yes", noteSchema: "segment.seal", noteExits: "4 5 12"},
-		ValidArgsFunction: a.completeActiveSegment,
-	}
-	cmd.Flags().BoolVar(&o.accept, "accept-data-loss", false, "accept that records above the longest copy that answers are gone")
-	cmd.Flags().StringVar(&o.reason, "reason", "", "`TEXT` that is recorded with it, for ever")
-	addPlanFlags(cmd.Flags(), &o.dryRun, &o.detailed)
-	cmd.RunE = a.withDeadline(func(ctx context.Context, _ *cobra.Command, args []string) error {
-		id, err := sdk.ParseSegmentID(args[0])
-		if err != nil {
-			return err
-		}
-		if !o.accept && !o.dryRun {
-			return usagef("ending segment %s by force may lose acked records for good", id).WithHint("see what is known of its copies with --dry-run; then pass --accept-data-loss")
-		}
-		admin, err := a.admin()
-		if err != nil {
-			return err
-		}
-		return runSegmentForceSeal(ctx, o, admin, id)
-	})
-	return cmd
-}
-
-func runSegmentForceSeal(ctx context.Context, o *segmentSealOptions, admin segmentSealer, id sdk.SegmentID) error {
-	plan, err := admin.ForceSealSegment(ctx, sdk.ForceSealSegment{Segment: id, Reason: o.reason, DryRun: true})
-	if err != nil {
-		return suggestSegment(err)
-	}
-	doc := newSealedSegment(plan)
-	if plan.New != 0 && len(plan.Known) == 0 {
-		return hasEnded(id, plan)
-	}
-	if o.dryRun {
-		return o.printPlan(doc)
-	}
-	warning := "acked records above the boundary are gone for good; it is recorded for ever that you accepted this"
-	if err := o.confirmL2(ctx, id.String(), func(p *term.Page) { sealPage(p, doc) }, warning); err != nil {
-		return err
-	}
-	done, err := admin.ForceSealSegment(ctx, sdk.ForceSealSegment{Segment: id, Reason: o.reason, AcceptDataLoss: true})
-	if err != nil {
-		return err
-	}
-	return unprinted(o.print(newSealedSegment(done)))
-}
-
 func (o *segmentSealOptions) printPlan(doc sealedSegment) error {
 	if err := o.print(doc); err != nil {
 		return err
@@ -212,7 +166,11 @@ func (o *segmentSealOptions) print(doc sealedSegment) error {
 }
 
 func sealPage(p *term.Page, doc sealedSegment) {
-	p.Table([]sealedSegment{doc})
+	if doc.DryRun {
+		p.Line("%s", doc.plan())
+	} else {
+		p.Table([]sealedSegment{doc})
+	}
 	if len(doc.Known) > 0 {
 		p.Heading("Copies that answered")
 		p.Table(doc.Known)

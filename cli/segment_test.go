@@ -67,6 +67,10 @@ func TestSegmentSeal(t *testing.T) {
 	require.NoError(t, matchSchema("segment.seal", out))
 	require.Contains(t, out, `"boundary": null`)
 	require.Empty(t, admin.sealed)
+	out, _, exit, admin = onThree(t, nil, "segment seal s5 --dry-run")
+	require.Equal(t, ExitOK, exit)
+	require.Equal(t, "would seal s5 of t/r1, at 245 or above; the next segment opens on a set of nodes of its own\n", out)
+	require.Empty(t, admin.sealed)
 	out, _, exit, admin = onThree(t, nil, "segment seal s5 --yes --reason tidy")
 	require.Equal(t, ExitOK, exit)
 	require.Equal(t, "OLD  NEW  BOUNDARY  REPLICAS    GAP\ns5   s5        250  n2 n1 n4  12 ms\n", out)
@@ -89,7 +93,8 @@ func TestSegmentForceSeal(t *testing.T) {
 	out, _, exit, admin := onThree(t, nil, "segment force-seal s5 --dry-run")
 	require.Equal(t, ExitOK, exit)
 	require.Empty(t, admin.forced)
-	for _, want := range []string{"240", "Copies that answered", "unknown: whether the copy on n1 is whole", "may be lost"} {
+	require.NotContains(t, out, "OLD")
+	for _, want := range []string{"would end s5 of t/r1 at 240, the longest copy that answers; ", "Copies that answered", "unknown: whether the copy on n1 is whole", "may be lost"} {
 		require.Contains(t, out, want)
 	}
 	_, _, exit, _ = onThree(t, nil, "segment force-seal s5 --accept-data-loss")

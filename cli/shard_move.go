@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -101,7 +100,7 @@ func runShardTransfer(ctx context.Context, o *shardMoveOptions, admin interface 
 		return o.printMoves([]moveRow{row}, o.dryRun)
 	}
 	name := "shard " + row.Shard
-	if err := o.confirmL1(ctx, name, func(p *term.Page) { p.Table([]moveRow{row}) }, "the shard's topics cannot be changed while nobody leads it"); err != nil {
+	if err := o.confirmL1(ctx, name, func(p *term.Page) { movePlan(p, []moveRow{row}) }, "the shard's topics cannot be changed while nobody leads it"); err != nil {
 		return err
 	}
 	done, err := admin.TransferShard(ctx, r)
@@ -173,7 +172,7 @@ func runShardBalance(ctx context.Context, o *shardMoveOptions, admin shardMover)
 		return firstError(o.printMoves(rows, o.dryRun), unasked(plan))
 	}
 	name := plural(int64(len(rows)), "shard")
-	if err := o.confirmL1(ctx, name, func(p *term.Page) { p.Table(rows) }, "topics of a shard cannot be changed while nobody leads it"); err != nil {
+	if err := o.confirmL1(ctx, name, func(p *term.Page) { movePlan(p, rows) }, "topics of a shard cannot be changed while nobody leads it"); err != nil {
 		return err
 	}
 	limit := balanceTime
@@ -231,7 +230,13 @@ func (o *shardMoveOptions) printMoves(rows []moveRow, dryRun bool) error {
 		o.note("the leaderships are even")
 		return nil
 	}
-	if err := o.output().List(rows); err != nil {
+	var err error
+	if dryRun && !o.machine() {
+		err = o.output().Object(rows, func(p *term.Page) { movePlan(p, rows) })
+	} else {
+		err = o.output().List(rows)
+	}
+	if err != nil {
 		return err
 	}
 	if o.detailed && dryRun && slices.ContainsFunc(rows, func(r moveRow) bool { return r.Result == "would move" }) {
@@ -240,127 +245,13 @@ func (o *shardMoveOptions) printMoves(rows []moveRow, dryRun bool) error {
 	return nil
 }
 
-type shardRecoverer interface {
-	RecoverShard(ctx context.Context, r sdk.RecoverShard) (sdk.RecoveredShard, error)
-}
-
-const schemaShardRecover = "shard.recover/1"
-
-// recoveredShard is the document of shard recover.
-type recoveredShard struct {
-	Schema     string        `json:"schema"`
-	Shard      string        `json:"shard"`
-	Logs       []shardLogRow `json:"logs" doc:"every log that was found"`
-	Lost       []string      `json:"lost" doc:"voters, by the ids of their metadata directories, that did not answer"`
-	Generation uint64        `json:"generation" doc:"the new one: replicas of earlier ones set themselves aside"`
-	DryRun     bool          `json:"dry_run"`
-}
-
-type shardLogRow struct {
-	Node   string `json:"node" col:"LOG"`
-	Term   uint64 `json:"term" col:"TERM"`
-	Index  uint64 `json:"index" col:"INDEX"`
-	Result string `json:"result" col:"RESULT" doc:"taken, older, or set aside by an earlier recovery"`
-	Server string `json:"server" col:"SERVER,wide"`
-}
-
-type shardRecoverOptions struct {
-	*app
-	accept, dryRun, detailed bool
-}
-
-func newShardRecoverCommand(a *app) *cobra.Command {
-	o := &shardRecoverOptions{app: a}
-	cmd := &cobra.Command{
-		Use:   "recover <shard>",
-		Short: "Rebuild a shard that lost its quorum for good from the newest log that is left",
-		Long: "A shard needs a majority of its voters. When that is gone for good, this makes the newest log among the voters that\n" +
-			"answer the shard's only one. Changes that only the lost voters had are gone: topics created, altered or deleted, and\n" +
-			"segments sealed, just before. That the loss was accepted is recorded for ever. If a lost voter can still be brought\n" +
-			"back, do that instead.",
-		Example: `  shard recover 12 --dry-run
-  shard recover 12 --accept-metadata-loss`,
-		Args:              argsBetween(1, 1),
-		Annotations:       map[string]string{noteChanges: "yes", noteSchema: "shard.recover", noteExits: "4 5 12"},
-		ValidArgsFunction: a.completeShard,
-	}
-	cmd.Flags().BoolVar(&o.accept, "accept-metadata-loss", false, "accept that what only the lost voters had is gone")
-	addPlanFlags(cmd.Flags(), &o.dryRun, &o.detailed)
-	cmd.RunE = a.withDeadline(func(ctx context.Context, _ *cobra.Command, args []string) error {
-		id, err := sdk.ParseShardID(args[0])
-		if err != nil {
-			return err
+// movePlan says which leaderships would move. One that cannot be decided has its reason.
+func movePlan(p *term.Page, rows []moveRow) {
+	for _, r := range rows {
+		if r.Error != "" {
+			p.Line("shard %s cannot move from %s: %s", r.Shard, orDash(r.From), term.Escape(r.Error))
+			continue
 		}
-		if !o.accept && !o.dryRun {
-			return usagef("recovering shard %s may lose metadata for good", id).WithHint("see what would be lost with --dry-run; then pass --accept-metadata-loss")
-		}
-		admin, err := a.admin()
-		if err != nil {
-			return err
-		}
-		return runShardRecover(ctx, o, admin, id)
-	})
-	return cmd
-}
-
-func runShardRecover(ctx context.Context, o *shardRecoverOptions, admin shardRecoverer, id sdk.ShardID) error {
-	plan, err := admin.RecoverShard(ctx, sdk.RecoverShard{Shard: id, DryRun: true})
-	var e *sdk.Error
-	if errors.As(err, &e) && e.Code == sdk.CodePreconditionFailed && e.HintText() == e.Code.Info().Hint {
-		return e.WithHint("there is nothing to recover: eg-cli shard describe %s", id)
-	}
-	if err != nil {
-		return suggestShard(err)
-	}
-	doc := newRecoveredShard(plan)
-	if o.dryRun {
-		if err := o.print(doc); err != nil {
-			return err
-		}
-		if o.detailed {
-			return notMet("the shard would be rebuilt")
-		}
-		return nil
-	}
-	warning := "changes that only the lost voters had are gone for good; it is recorded for ever that you accepted this"
-	if err := o.confirmL2(ctx, "shard "+id.String(), func(p *term.Page) { recoverPage(p, doc) }, warning); err != nil {
-		return err
-	}
-	done, err := admin.RecoverShard(ctx, sdk.RecoverShard{Shard: id, AcceptLoss: true})
-	if err != nil {
-		return err
-	}
-	return unprinted(o.print(newRecoveredShard(done)))
-}
-
-func newRecoveredShard(r sdk.RecoveredShard) recoveredShard {
-	doc := recoveredShard{Schema: schemaShardRecover, Shard: r.Shard.String(), Logs: []shardLogRow{}, Lost: []string{}, Generation: r.Generation, DryRun: r.DryRun}
-	for _, l := range r.Logs {
-		row := shardLogRow{Node: string(l.Node), Term: l.Term, Index: l.Index, Result: "older", Server: l.Server.String()}
-		switch {
-		case l.Chosen:
-			row.Result = "taken"
-		case l.Archived:
-			row.Result = "set aside"
-		}
-		doc.Logs = append(doc.Logs, row)
-	}
-	slices.SortStableFunc(doc.Logs, func(a, b shardLogRow) int {
-		return cmp.Or(cmp.Compare(b.Term, a.Term), cmp.Compare(b.Index, a.Index))
-	})
-	for _, u := range r.Lost {
-		doc.Lost = append(doc.Lost, u.String())
-	}
-	return doc
-}
-
-func (o *shardRecoverOptions) print(doc recoveredShard) error {
-	return o.output().Object(doc, func(p *term.Page) { recoverPage(p, doc) })
-}
-
-func recoverPage(p *term.Page, doc recoveredShard) {
-	p.Table(doc.Logs)
-	for _, lost := range doc.Lost {
-		p.Line("%s voter %s did not answer; what only it had goes", p.Style().Warn("lost:"), lost)
+		p.Line("would move the leadership of shard %s from %s to %s", r.Shard, orDash(r.From), orDash(r.To))
 	}
 }

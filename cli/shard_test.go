@@ -92,7 +92,7 @@ func TestShardLocate(t *testing.T) {
 
 func TestShardTransfer(t *testing.T) {
 	out, _, exit, admin := onThree(t, nil, "shard transfer 3 n2 --dry-run")
-	require.Equal(t, "SHARD  FROM  TO  TERM  LEADERLESS  RESULT\n3      n1    n2     -           -  would move\n", out)
+	require.Equal(t, "would move the leadership of shard 3 from n1 to n2\n", out)
 	require.Equal(t, ExitOK, exit)
 	require.Empty(t, admin.moved)
 	_, _, exit, _ = onThree(t, nil, "shard transfer 3 n2 --dry-run --detailed-exitcode")
@@ -155,6 +155,7 @@ func TestShardRecover(t *testing.T) {
 	require.Empty(t, admin.calls)
 	out, _, exit, admin := onThree(t, nil, "shard recover 3 --dry-run")
 	require.Equal(t, ExitOK, exit)
+	require.Contains(t, out, "would rebuild shard 3 from the log of n2, which ends at term 4, index 88; its generation becomes ")
 	require.Contains(t, out, "LOG  TERM  INDEX  RESULT\nn2      4     88  taken\nn1      3     90  older\n")
 	require.Contains(t, out, "lost: voter 09000000-0000-0000-0000-000000000000 did not answer")
 	require.Empty(t, admin.recovered)

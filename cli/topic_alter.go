@@ -29,12 +29,14 @@ const schemaTopicAlter = "topic.alter/1"
 
 // alteredTopic is the document of topic alter.
 type alteredTopic struct {
-	Schema  string       `json:"schema"`
-	Topic   string       `json:"topic"`
-	ID      string       `json:"id"`
-	Version uint64       `json:"version"`
-	DryRun  bool         `json:"dry_run"`
-	Changes []settingDif `json:"changes"`
+	Schema            string       `json:"schema"`
+	Topic             string       `json:"topic"`
+	ID                string       `json:"id"`
+	Version           uint64       `json:"version"`
+	DryRun            bool         `json:"dry_run"`
+	ReplicationFactor int          `json:"replication_factor" doc:"after the change"`
+	Copies            int          `json:"copies" doc:"of what was written just before it, in the range with the fewest; below the factor the active segments get successors that have more"`
+	Changes           []settingDif `json:"changes"`
 }
 
 type settingDif struct {
@@ -115,7 +117,7 @@ func runTopicAlter(ctx context.Context, o *topicAlterOptions, admin interface {
 	if err != nil {
 		return err
 	}
-	doc := o.document(plan)
+	doc := o.document(before, plan)
 	if o.dryRun || len(doc.Changes) == 0 {
 		return o.planned(doc)
 	}
@@ -132,7 +134,7 @@ func runTopicAlter(ctx context.Context, o *topicAlterOptions, admin interface {
 	if err != nil {
 		return err
 	}
-	return unprinted(o.print(o.document(done)))
+	return unprinted(o.print(o.document(before, done)))
 }
 
 // narrows reports whether the change lets records be deleted earlier.
@@ -144,8 +146,12 @@ func narrows(config sdk.TopicConfig, set map[string]string, unset []string) bool
 	return config.NarrowsRetention(next)
 }
 
-func (o *topicAlterOptions) document(r sdk.AlteredTopic) alteredTopic {
-	doc := alteredTopic{Schema: schemaTopicAlter, Topic: o.name, ID: r.Topic.String(), Version: uint64(r.Version), DryRun: o.dryRun, Changes: []settingDif{}}
+func (o *topicAlterOptions) document(before sdk.TopicDetail, r sdk.AlteredTopic) alteredTopic {
+	doc := alteredTopic{
+		Schema: schemaTopicAlter, Topic: o.name, ID: r.Topic.String(), Version: uint64(r.Version), DryRun: o.dryRun,
+		ReplicationFactor: factorAfter(before.Config, r.After), Changes: []settingDif{},
+	}
+	doc.Copies = copiesOf(before, doc.ReplicationFactor)
 	keys := map[string]bool{}
 	for k := range r.Before {
 		keys[k] = true
@@ -165,6 +171,9 @@ func (o *topicAlterOptions) planned(doc alteredTopic) error {
 	if err := o.print(doc); err != nil {
 		return err
 	}
+	if o.dryRun && len(doc.Changes) > 0 {
+		o.note("would change topic %s; nothing has been changed", term.Escape(doc.Topic))
+	}
 	if o.dryRun && o.detailed && len(doc.Changes) > 0 {
 		return notMet("the topic would be changed")
 	}
@@ -175,6 +184,9 @@ func (o *topicAlterOptions) print(doc alteredTopic) error {
 	out := o.output()
 	switch {
 	case !out.Machine() && len(doc.Changes) > 0:
+		if doc.Copies < doc.ReplicationFactor {
+			o.note("%d of %d copies so far: what is written gets the others as its segments are ended and the next ones open; what is sealed keeps its own", doc.Copies, doc.ReplicationFactor)
+		}
 		return out.List(changesInWords(doc.Changes))
 	case out.Machine() && !out.JSON():
 		return out.List(doc.Changes)

@@ -48,6 +48,37 @@ func TestTopicDescribeIsHonest(t *testing.T) {
 	}
 }
 
+// A topic that begins with fewer copies than it asks for says so, whatever the output is.
+func TestTopicCreateSaysHowManyCopiesThereAre(t *testing.T) {
+	admin := &fakeAdmin{topics: topicsOf("old"), fit: 3}
+	old := admin.topics["old"]
+	old.Ranges = placedOn(3)
+	admin.topics["old"] = old
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"table":     {[]string{"create-topic", "a", "5", "--allow-under-replicated"}, "\n3 of 5 copies: 3 nodes can take one; the others are made as nodes join\n"},
+		"wide":      {[]string{"create-topic", "b", "5", "--allow-under-replicated", "-o", "wide"}, "\n3 of 5 copies: "},
+		"json":      {[]string{"create-topic", "c", "5", "--allow-under-replicated", "-o", "json"}, `"copies": 3,`},
+		"a dry run": {[]string{"create-topic", "d", "5", "--allow-under-replicated", "--dry-run"}, "\n3 of 5 copies: "},
+		"altered":   {[]string{"topic", "alter", "old", "replication_factor=5", "-o", "json"}, `"copies": 3,`},
+	} {
+		out, errs, err := run(t, &fakeClient{admin: admin}, "", true, nil, c.args...)
+		if err != nil || !strings.Contains(out, c.want) {
+			t.Errorf("%s: %v %q\n%s", name, err, errs, out)
+		}
+	}
+	out, _, err := run(t, &fakeClient{admin: admin}, "", true, nil, "create-topic", "e", "3")
+	if err != nil || strings.Contains(out, "copies") {
+		t.Errorf("enough: %v\n%s", err, out)
+	}
+	_, errs, err := run(t, &fakeClient{admin: admin}, "", true, nil, "topic", "alter", "old", "replication_factor=5")
+	if err != nil || !strings.Contains(errs, "3 of 5 copies so far") {
+		t.Errorf("altered: %v %q", err, errs)
+	}
+}
+
 // What was given up is shown for as long as the topic lives, also when its segments have gone.
 func TestTopicDescribeShowsLosses(t *testing.T) {
 	topic := fakeTopic("t", 1)

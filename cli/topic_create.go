@@ -33,6 +33,7 @@ type createdTopic struct {
 	Topic             string        `json:"topic"`
 	ID                string        `json:"id"`
 	ReplicationFactor int           `json:"replication_factor"`
+	Copies            int           `json:"copies" doc:"of what is written now, in the range with the fewest; below the factor while too few nodes can take one"`
 	Ranges            int           `json:"ranges"`
 	Strategy          string        `json:"strategy"`
 	Shard             string        `json:"shard"`
@@ -222,7 +223,7 @@ func runCreateTopic(ctx context.Context, o *createTopicOptions, admin interface 
 	t := made.Topic.Summary
 	doc := createdTopic{
 		Schema: schemaTopicCreate, Topic: t.Name, ID: t.ID.String(), ReplicationFactor: t.ReplicationFactor, Ranges: t.Ranges,
-		Strategy: t.Strategy.String(), Shard: made.Shard.String(), ShardLeader: string(made.ShardLeader),
+		Copies: copiesOf(made.Topic, t.ReplicationFactor), Strategy: t.Strategy.String(), Shard: made.Shard.String(), ShardLeader: string(made.ShardLeader),
 		Created: !o.dryRun, DryRun: o.dryRun, TookMs: millis(o.Now().Sub(start)),
 	}
 	if o.explain {
@@ -248,6 +249,7 @@ func (o *createTopicOptions) printCreated(doc createdTopic) error {
 	return o.output().Object(doc, func(p *term.Page) {
 		p.Line("%s topic %s  replication factor %d  %s  shard %s (leader %s)  %s", verb, term.Escape(doc.Topic), doc.ReplicationFactor,
 			plural(int64(doc.Ranges), "range"), doc.Shard, orDash(doc.ShardLeader), took(doc.TookMs))
+		doc.shortOfCopies(p)
 		if o.explain {
 			p.Line("")
 			p.Table(doc.Placement)
@@ -259,6 +261,13 @@ func (o *createTopicOptions) printCreated(doc createdTopic) error {
 			}
 		}
 	})
+}
+
+// shortOfCopies says how many copies there are where the factor asks for more.
+func (d *createdTopic) shortOfCopies(p *term.Page) {
+	if text := fewerCopies(d.Copies, d.ReplicationFactor); text != "" {
+		p.Line("%s", p.Style().Warn(text))
+	}
 }
 
 func placementOf(t sdk.TopicDetail) []placedRange {
@@ -290,10 +299,11 @@ func (o *createTopicOptions) exists(ctx context.Context, admin topicDescriber, c
 		}
 		doc := createdTopic{
 			Schema: schemaTopicCreate, Topic: name, ID: t.ID.String(), ReplicationFactor: t.ReplicationFactor, Ranges: t.Ranges,
-			Strategy: t.Strategy.String(), Shard: t.Shard.String(), ShardLeader: string(t.ShardLeader), DryRun: o.dryRun,
+			Copies: copiesOf(found, t.ReplicationFactor), Strategy: t.Strategy.String(), Shard: t.Shard.String(), ShardLeader: string(t.ShardLeader), DryRun: o.dryRun,
 		}
 		return o.output().Object(doc, func(p *term.Page) {
 			p.Line("topic %s exists  replication factor %d  %s", name, t.ReplicationFactor, plural(int64(t.Ranges), "range"))
+			doc.shortOfCopies(p)
 		})
 	}
 	var e *sdk.Error
