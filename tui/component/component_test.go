@@ -238,8 +238,9 @@ func TestColumnsByPriority(t *testing.T) {
 		wide bool
 		want string
 	}{
-		{50, true, "NODE     ADDRESS          IN/s DISK VERSION|n-eu…-17 10.0.0.11:2921  25.9M  41% v0.9.1"},
-		{40, false, "NODE     ADDRESS          IN/s DISK|n-eu…-17 10.0.0.11:2921  25.9M  41%"},
+		{70, true, "NODE        ADDRESS             IN/s    DISK    VERSION|n-eu…-17    10.0.0.11:2921     25.9M     41%    v0.9.1"},
+		{50, true, "NODE      ADDRESS           IN/s  DISK  VERSION|n-eu…-17  10.0.0.11:2921   25.9M   41%  v0.9.1"},
+		{40, false, "NODE      ADDRESS           IN/s  DISK|n-eu…-17  10.0.0.11:2921   25.9M   41%"},
 		{33, false, "NODE   ADDRESS          IN/s DISK|n-e…17 10.0.0.11:2921  25.9M  41%"},
 		{20, false, "NODE       IN/s DISK|n-eu…-17  25.9M  41%"},
 		{16, false, "NODE   IN/s DISK|n-e…  25.9M  41%"},
@@ -250,6 +251,19 @@ func TestColumnsByPriority(t *testing.T) {
 		c := NewCanvas(tc.w, 2, themes[3])
 		tb.Draw(c, c.Bounds(), TableState{Wide: tc.wide})
 		require.Equal(t, tc.want, strings.Join(c.Plain(), "|"), "%d", tc.w)
+	}
+}
+
+// A column with a share of the table gets it before columns of a lower rank are there.
+func TestShareOfTheTable(t *testing.T) {
+	tb := &Table{
+		Len: 1, ID: strconv.Itoa, Row: func(_ int, r *Row) { r.Canvas().Fill(r.Cell(1), '#', styles.OK) },
+		Columns: []Column{{Title: "NAME", Width: 4}, {Title: "BAR", Width: 10, Share: 50, Grow: true}, {Title: "MORE", Width: 10, Priority: 1}},
+	}
+	for w, want := range map[int]int{15: 10, 26: 21, 32: 16, 40: 24} {
+		c := NewCanvas(w, 2, themes[3])
+		tb.Draw(c, c.Bounds(), TableState{})
+		require.Equal(t, want, strings.Count(c.Plain()[1], "#"), "%d", w)
 	}
 }
 

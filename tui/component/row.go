@@ -89,7 +89,7 @@ func (t *Table) layout(c *Canvas, width int, wideToo bool) columns {
 	total, shown := -gap, 0
 	for i, col := range t.Columns {
 		if !col.Wide || wideToo {
-			cs[i].w = col.least(c)
+			cs[i].w = max(col.least(c), width*col.Share/100)
 			total += cs[i].w + gap
 			shown++
 		}
@@ -101,7 +101,9 @@ func (t *Table) layout(c *Canvas, width int, wideToo bool) columns {
 		shown--
 	}
 	spare := t.widen(cs, width-total)
-	t.grow(cs, spare)
+	if left := t.grow(cs, spare); shown > 1 {
+		gap += min(max(left/(shown-1), 0), roomyGap)
+	}
 	x := 0
 	for i := range cs {
 		if cs[i].w > 0 {
@@ -146,8 +148,11 @@ func (t *Table) widen(cs columns, spare int) int {
 	return spare
 }
 
-// grow shares what is left among the columns that grow.
-func (t *Table) grow(cs columns, spare int) {
+// roomyGap is how many cells more there are between the columns of a table that would else be blank on its right.
+const roomyGap = 3
+
+// grow shares what is left among the columns that grow, and returns what none of them takes.
+func (t *Table) grow(cs columns, spare int) int {
 	growing := 0
 	for i, col := range t.Columns {
 		if col.Grow && cs[i].w > 0 {
@@ -162,4 +167,5 @@ func (t *Table) grow(cs columns, spare int) {
 			growing--
 		}
 	}
+	return spare
 }

@@ -19,7 +19,7 @@ type Table struct {
 	SortBy     string // title of a column
 	Descending bool
 	Empty      string // what to say where there are no rows, and why
-	Gap        int    // cells between columns, 1 unless set
+	Gap        int    // cells between columns, 1 unless set; a few more where there is room that no column takes
 }
 
 // Column is a column of a table.
@@ -27,6 +27,7 @@ type Column struct {
 	Title    string
 	Width    int  // cells it wants
 	Min      int  // cells it can do with, Width unless set; never less than its widest number
+	Share    int  // percent of the table's width that it can do with, if that is more than Min
 	Grow     bool // takes a part of the room that is left
 	Right    bool // numbers: heading at the right
 	Priority int  // 0 is always shown; the highest goes first where there is no room

@@ -96,11 +96,11 @@ func drawEvents(d *drawing, r component.Rect, panel int, full bool) {
 	if d.st.Node != "" {
 		note += "  node " + string(d.st.Node)
 	}
-	if full {
+	switch text := d.filtered(panel, eventTable.ordered(d.v, d.st, panel).o); {
+	case text != "":
+		note = text + "  " + note
+	case full:
 		note += "  " + component.Count(d.v.Events.Len()) + " kept"
-		if d.st.Filter.On() {
-			note = "filter: " + d.st.Filter.Text + "  " + note
-		}
 	}
 	inside := d.box(r, panel, "Events", note)
 	eventTable.drawLines(d, panel, r, inside, d.drawEvent, "nothing has happened yet", "brokers keep their last 10,000 events, from their start on")

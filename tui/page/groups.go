@@ -108,7 +108,7 @@ func paintTrend(d *drawing, place component.Rect, g *store.Group) {
 }
 
 // noGroups is why there are none.
-var noGroups = []string{"no consumer groups yet: this version has none", "consumers of this version read by range and offset, and keep their own"}
+var noGroups = []string{"no consumer groups yet: this version has none", "consumers of this version read by range and offset, and keep their offsets themselves"}
 
 // drawGroups is the panel of the groups, on the overview too.
 func drawGroups(d *drawing, r component.Rect, panel int) {

@@ -65,8 +65,9 @@ func (d *drawing) lastChange(topic string, within time.Duration) *store.Change {
 	return nil
 }
 
-// changeNote is what stands below the bar: ▲▲ r17 ⟶ r41 r42 split 4s ago.
-func (d *drawing) changeNote(c *store.Change, long bool) component.Note {
+// changeNote is what stands below the bar: ▲▲ r17 ⟶ r41 r42 split 4s ago. Of is what to put in front: the topic, where
+// the bar above may be another's.
+func (d *drawing) changeNote(c *store.Change, of string, long bool) component.Note {
 	g := d.c.Glyphs()
 	sign, word, at := g.SplitAt, "split", c.At
 	if c.Merge {
@@ -76,7 +77,7 @@ func (d *drawing) changeNote(c *store.Change, long bool) component.Note {
 	if c.Merge {
 		between = " + "
 	}
-	text := string([]rune{sign, sign}) + " " + joined(c.Parents, between) + " " + string(g.Arrow) + " " + joined(c.Children, " ")
+	text := string([]rune{sign, sign}) + " " + of + joined(c.Parents, between) + " " + string(g.Arrow) + " " + joined(c.Children, " ")
 	text += "  " + word + " " + age(c.Time, d.st.Frame.Now) + " ago"
 	if long {
 		if !c.Merge {
@@ -110,11 +111,11 @@ func drawHottest(d *drawing, r component.Rect, panel int) {
 	if wide {
 		note = "keyspace 0x0000 " + strings.Repeat(string(d.c.Glyphs().Horizontal), 13) + string(d.c.Glyphs().Crumb) + " 0xffff"
 	}
-	if panel == d.st.Panel && d.st.Filter.On() {
-		note = "filter: " + d.st.Filter.Text + "  " + note
+	list := topicTable.ordered(d.v, d.st, panel)
+	if text := d.filtered(panel, list.o); text != "" {
+		note = text
 	}
 	inside := d.box(r, panel, "Hottest topics", note)
-	list := topicTable.ordered(d.v, d.st, panel)
 	at := PanelAt{Panel: panel, Box: r, Table: component.TableView{Rows: inside}}
 	if list.Len() == 0 {
 		d.st.Shown.Panels = append(d.st.Shown.Panels, at)
@@ -126,32 +127,54 @@ func drawHottest(d *drawing, r component.Rect, panel int) {
 		head, inside = inside.CutTop(1)
 		d.c.Pen(head).Field(15, "TOPIC", styles.Head).Number(6, "RANGES", styles.Head).Number(12, "RATE", styles.Head)
 	}
+	foot := component.Rect{}
+	roomy := inside.H >= 2*list.Len() || inside.H > 16
+	per := 1
+	switch {
+	case roomy: // each has a line for what becomes of its ranges
+		per = 2
+	case inside.H > 2: // all share one
+		inside, foot = inside.CutBottom(1)
+	}
 	f := &d.st.Panels[panel]
 	chosen := list.Index(f.Selected)
-	f.Scroll = scroll(f.Scroll, chosen, list.Len(), max(inside.H, 1))
+	f.Scroll = scroll(f.Scroll, chosen, list.Len(), max(inside.H/per, 1))
 	at.Table = component.TableView{Rows: inside, Top: f.Scroll}
-	roomy := inside.H >= 2*(list.Len()-f.Scroll) || inside.H > 16
+	var bar component.Rect
 	for y, i := 0, f.Scroll; y < inside.H && i < list.Len(); i++ {
 		t := list.at(i)
 		line := inside.Line(y)
-		bar := d.hotTopic(line, t, wide)
+		bar = d.hotTopic(line, t, wide)
 		if i == chosen && panel == d.st.Panel {
 			d.c.Select(component.Rect{X: line.X, Y: line.Y, W: bar.X - line.X - 1, H: 1})
 		}
-		at.Lines = append(at.Lines, i)
-		y++
-		change := d.lastChange(t.Name, notedFor)
-		if (change != nil || roomy) && y < inside.H {
-			if change != nil {
-				component.DrawNote(d.c, component.Rect{X: bar.X, Y: inside.Y + y, W: bar.W, H: 1}, d.changeNote(change, wide))
-			}
+		for range per {
 			at.Lines = append(at.Lines, i)
-			y++
 		}
+		if change := d.lastChange(t.Name, notedFor); roomy && change != nil && y+1 < inside.H {
+			component.DrawNote(d.c, component.Rect{X: bar.X, Y: inside.Y + y + 1, W: bar.W, H: 1}, d.changeNote(change, "", wide))
+		}
+		y += per
 		at.Table.Visible = i - f.Scroll + 1
 	}
 	at.IDs = list.ids(at.Table.Top, at.Table.Visible)
 	d.st.Shown.Panels = append(d.st.Shown.Panels, at)
+	if !foot.Empty() {
+		d.hottestFoot(foot, bar, list.Len()-f.Scroll-at.Table.Visible, wide)
+	}
+}
+
+// hottestFoot is the line below the topics: how many more there are, and below its place in the key space the last
+// split or merge. It is there when there is nothing to say, too, so that no row moves when there is.
+func (d *drawing) hottestFoot(line, bar component.Rect, more int, wide bool) {
+	if more > 0 {
+		d.c.Text(line.X, line.Y, bar.X-line.X-1, string(d.c.Glyphs().Ellipsis)+" "+component.Count(more)+" more", styles.Dim)
+	}
+	for _, c := range d.v.Changes.Last(1) {
+		if d.st.Frame.Now.Sub(c.Time) <= notedFor {
+			component.DrawNote(d.c, component.Rect{X: bar.X, Y: line.Y, W: bar.W, H: 1}, d.changeNote(c, c.Topic+"/", wide))
+		}
+	}
 }
 
 // hotTopic is one topic's line; it returns the place of the bar.

@@ -89,8 +89,8 @@ func (logs) Draw(c *component.Canvas, body component.Rect, v *store.View, st *St
 		node = "node " + string(st.Node)
 	}
 	note := level + "  " + node
-	if st.Filter.On() {
-		note = "filter: " + st.Filter.Text + "  " + note
+	if text := d.filtered(0, logTable.ordered(v, st, 0).o); text != "" {
+		note = text + "  " + note
 	}
 	if st.Follow && !st.Frame.Paused {
 		note += "  follow"
@@ -130,7 +130,7 @@ func textStyle(level styles.Style) styles.Style {
 func (d *drawing) nodeWidth() int {
 	w := 0
 	for _, n := range d.v.Nodes.Rows() {
-		w = max(w, len(n.ID))
+		w = max(w, d.c.Width(string(n.ID)))
 	}
 	return min(w, 12)
 }

@@ -128,35 +128,30 @@ func (d *drawing) cluster(r component.Rect) {
 		d.c.Pen(inside.Line(0)).Field(4, "in", styles.Dim).Text("no node tells what it counts", styles.Dim)
 		d.c.Pen(inside.Line(1)).Field(4, "out", styles.Dim).Text(none, styles.Dim)
 	}
-	line := func(y int, parts ...string) {
-		pen := d.c.Pen(inside.Line(y))
-		for i := 0; i+1 < len(parts); i += 2 {
-			pen.Text(parts[i]+" ", styles.Dim).Text(parts[i+1], styles.Plain).Skip(2)
-		}
-	}
 	if c.Ack.Count == 0 {
-		line(2, "ack", d.lately("nothing was written lately"))
+		d.facts(inside.Line(2), 2, fact{name: "ack", value: d.lately("nothing was written lately")})
 	} else {
-		line(2, "ack p50", ms(c.Ack.P50Us), "p99", ms(c.Ack.P99Us), "p999", ms(c.Ack.P999Us)+" ms")
+		d.facts(inside.Line(2), 1, fact{name: "ack p50", value: ms(c.Ack.P50Us), w: 4}, fact{name: "p99", value: ms(c.Ack.P99Us), w: 5},
+			fact{name: "p999", value: ms(c.Ack.P999Us) + " ms", w: 8})
 	}
-	line(3, "fsync p99", micros(c.Fsync.P99Us, c.Fsync.Count), "batch", d.batch())
+	d.facts(inside.Line(3), 2, fact{name: "fsync p99", value: micros(c.Fsync.P99Us, c.Fsync.Count), w: 7}, fact{name: "batch", value: d.batch(), w: 8})
 	t := &c.Totals
 	if c.Counted.IsZero() {
-		line(4, "topics", "not counted yet")
-		leaderless := none
+		leaderless := fact{name: "leaderless", value: none}
 		if d.v.Shards.Len() > 0 {
-			leaderless = component.Count(d.leaderless())
+			leaderless = d.hurt("leaderless", d.leaderless())
 		}
-		line(5, "leaderless", leaderless)
+		d.facts(inside.Line(4), 2, fact{name: "topics", value: "not counted yet"})
+		d.facts(inside.Line(5), 2, leaderless)
 		return
 	}
-	line(4, "topics", d.missing(t.Topics), "ranges", d.missing(t.Ranges), "groups", component.Count(d.v.Groups.Len()))
-	pen := d.c.Pen(inside.Line(5))
-	d.hurt(pen, "under-repl", t.UnderReplicated)
-	d.hurt(pen, "leaderless", d.leaderless())
+	d.facts(inside.Line(4), 2, fact{name: "topics", value: d.missing(t.Topics)}, fact{name: "ranges", value: d.missing(t.Ranges)},
+		fact{name: "groups", value: component.Count(d.v.Groups.Len())})
+	last := []fact{d.hurt("under-repl", t.UnderReplicated), d.hurt("leaderless", d.leaderless())}
 	if d.v.Groups.Len() > 0 {
-		pen.Text("lag ", styles.Dim).Text(short(d.totalLag()), styles.Plain)
+		last = append(last, fact{name: "lag", value: short(d.totalLag())})
 	}
+	d.facts(inside.Line(5), 2, last...)
 }
 
 // heard reports whether any node tells what it counts.
@@ -176,15 +171,6 @@ func (d *drawing) batch() string {
 		return none
 	}
 	return short(int64(d.v.Cluster.BatchRecords)) + " rec"
-}
-
-// hurt is a number that should be 0.
-func (d *drawing) hurt(pen *component.Pen, name string, n int) {
-	style := styles.Plain
-	if n > 0 {
-		style = styles.Warn.Bold()
-	}
-	pen.Text(name+" ", styles.Dim).Text(component.Count(n), style).Skip(2)
 }
 
 // missing is a sum over the metadata, marked when shards are missing in it.
@@ -286,49 +272,45 @@ func (d *drawing) throughput(r component.Rect, large bool) {
 		flow("ack", micros(c.Ack.P99Us, c.Ack.Count)+" p99", h.AckP99, styles.Plain)
 	}
 	distribution := func(name string, q sdk.Quantiles) {
-		pen := d.c.Pen(inside.Line(y)).Field(5, name, styles.Dim)
+		label, line := inside.Line(y).CutLeft(5)
 		y++
+		d.c.Pen(label).Text(name, styles.Dim)
 		if q.Count == 0 {
-			pen.Text(d.lately("nothing was measured lately"), styles.Dim)
+			d.c.Pen(line).Text(d.lately("nothing was measured lately"), styles.Dim)
 			return
 		}
-		for _, p := range []struct {
-			name string
-			us   int64
-		}{{"p50", q.P50Us}, {"p90", q.P90Us}, {"p99", q.P99Us}, {"p99.9", q.P999Us}, {"max", q.MaxUs}} {
-			if p.name == "p90" && !large {
-				continue
-			}
-			pen.Text(p.name, styles.Dim).Number(6, ms(p.us), styles.Plain).Skip(2)
+		list := []fact{{name: "p50", value: ms(q.P50Us), w: 5}, {name: "p90", value: ms(q.P90Us), w: 5}, {name: "p99", value: ms(q.P99Us), w: 5}, {name: "p99.9", value: ms(q.P999Us), w: 5}, {name: "max", value: ms(q.MaxUs) + " ms", w: 8}}
+		if !large {
+			list = slices.Delete(list, 1, 2)
 		}
-		pen.Text("ms", styles.Dim)
+		d.facts(line, 2, list...)
 	}
 	distribution("ack", c.Ack)
 	distribution("fsy", c.Fsync)
-	pen := d.c.Pen(inside.Line(y)).Field(5, "bat", styles.Dim)
+	label, line := inside.Line(y).CutLeft(5)
+	d.c.Pen(label).Text("bat", styles.Dim)
+	pen := d.c.Pen(line)
 	if c.BatchesPerSec > 0 {
-		pen.Text(component.Short(c.BatchRecords)+" rec   "+component.Bytes(uint64(max(c.BatchBytes, 0)))+"   "+component.Short(c.BatchesPerSec)+"/s", styles.Plain)
+		pen.Number(4, short(int64(c.BatchRecords)), styles.Plain).Text(" rec", styles.Plain).Number(11, component.Bytes(uint64(max(c.BatchBytes, 0))), styles.Plain).
+			Number(7, short(int64(c.BatchesPerSec)), styles.Plain).Text("/s", styles.Plain)
 	} else {
 		pen.Text(d.lately("no batches lately"), styles.Dim)
 	}
-	if large {
-		pen.AtRight(d.sealGap(), styles.Plain)
-	}
-	y++
-	pen = d.c.Pen(inside.Line(y))
-	if large {
-		hit := d.lately("nothing was read lately")
-		if c.CacheHit >= 0 {
-			hit = component.Percent(c.CacheHit) + " of reads from memory"
-		}
-		pen.Text("cache ", styles.Dim).Text(hit, styles.Plain)
+	if !large {
+		d.sealGap(inside.Line(y + 1))
 		return
 	}
-	pen.Text(d.sealGap(), styles.Plain)
+	_, right := line.CutLeft(min(line.W/2, 40))
+	d.sealGap(right)
+	hit := d.lately("nothing was read lately")
+	if c.CacheHit >= 0 {
+		hit = component.Percent(c.CacheHit) + " of reads from memory"
+	}
+	d.facts(inside.Line(y+1), 2, fact{name: "cache", value: hit})
 }
 
 // sealGap is how long producers stood still at the last seals.
-func (d *drawing) sealGap() string {
+func (d *drawing) sealGap(line component.Rect) {
 	q := d.v.Cluster.SealGap
 	perMinute := 0
 	for _, s := range d.v.Seals.All() {
@@ -336,11 +318,16 @@ func (d *drawing) sealGap() string {
 			perMinute++
 		}
 	}
+	rate := fact{name: "seals/min", value: component.Count(perMinute), w: 3}
 	if q.Count == 0 {
-		return fmt.Sprintf("seal gap none lately   seals/min %d", perMinute)
+		d.facts(line, 3, fact{name: "seal gap", value: "none lately"}, rate)
+		return
 	}
-	return fmt.Sprintf("seal gap p50 %.0f ms  p99 %.0f ms   seals/min %d", float64(q.P50Us)/1000, float64(q.P99Us)/1000, perMinute)
+	d.facts(line, 2, fact{name: "seal gap p50", value: gapMs(q.P50Us), w: 7}, fact{name: "p99", value: gapMs(q.P99Us), w: 7}, rate)
 }
+
+// gapMs is a wait in whole milliseconds.
+func gapMs(us int64) string { return fmt.Sprintf("%.0f ms", float64(us)/1000) }
 
 // micros are microseconds with their unit; a dash when nothing was measured.
 func micros(us int64, n uint64) string {
@@ -408,24 +395,33 @@ func (d *drawing) population(inside component.Rect) {
 			}
 		}
 	}
-	d.c.Pen(inside.Line(0)).Field(19, "busiest", styles.Dim).Text(fmt.Sprintf("pressure %d   normal %d   idle %d   unclassified %d   splits %d   merges %d",
-		load["pressure"], load["normal"], load["idle"], load["unknown"], splits, merges), styles.Plain)
-	pen := d.c.Pen(inside.Line(1)).Field(19, "by rate", styles.Dim)
+	row := func(y int, name string) component.Rect {
+		label, line := inside.Line(y).CutLeft(19)
+		d.c.Pen(label).Text(name, styles.Dim)
+		return line
+	}
+	count := func(name string, n int) fact { return fact{name: name, value: component.Count(n)} }
+	d.facts(row(0, "busiest"), 3, count("pressure", load["pressure"]), count("normal", load["normal"]), count("idle", load["idle"]),
+		count("unclassified", load["unknown"]), count("splits", splits), count("merges", merges))
+	var rates []fact
 	names := []string{"0", "<1k/s", "<10k/s", "<100k/s", "<1M/s", "<10M/s", "more"}
 	for i, n := range d.v.Cluster.RateHist {
 		if i < len(names) {
-			pen.Text(names[i]+" ", styles.Dim).Text(component.Count(n), styles.Plain).Skip(3)
+			rates = append(rates, count(names[i], n))
 		}
 	}
-	pen = d.c.Pen(inside.Line(2)).Field(19, "segments", styles.Dim)
+	line := row(1, "by rate")
+	if len(rates) == 0 {
+		d.c.Pen(line).Text(d.lately("nothing is counted yet"), styles.Dim)
+	}
+	d.facts(line, 3, rates...)
+	line = row(2, "segments")
 	t := &d.v.Cluster.Totals
 	if d.v.Cluster.Counted.IsZero() {
-		pen.Text("not counted yet", styles.Dim)
+		d.c.Pen(line).Text("not counted yet", styles.Dim)
 		return
 	}
-	pen.Text(d.missing(t.Segments), styles.Plain).Skip(3)
-	d.hurt(pen, "under-repl", t.UnderReplicated)
-	pen.Text("repairs ", styles.Dim).Text(component.Count(len(d.v.Repairs())), styles.Plain)
+	d.facts(line, 3, fact{name: "all", value: d.missing(t.Segments)}, d.hurt("under-repl", t.UnderReplicated), count("repairs", len(d.v.Repairs())))
 }
 
 // Rows are those of the focused panel.

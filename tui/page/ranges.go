@@ -92,7 +92,7 @@ var rangeTable = &table[*store.Range]{
 			}
 			return plain(component.Bytes(uint64(r.Bytes)))
 		}},
-		{name: "OFFSET", w: 11, right: true, rank: 6, value: func(r *store.Range) float64 { return float64(r.Offset) }, cell: number(func(r *store.Range) int64 { return r.Offset })},
+		{name: "OFFSET", w: 11, right: true, rank: 6, value: func(r *store.Range) float64 { return float64(r.Offset) }, cell: index(func(r *store.Range) uint64 { return uint64(max(r.Offset, 0)) })},
 		{name: "LEADER", w: 6, most: 8, less: func(a, b *store.Range) int { return cmp.Compare(a.Leader, b.Leader) }, cell: func(_ *drawing, r *store.Range) (string, styles.Style) { return plain(orNone(string(r.Leader))) }},
 		{name: "SEG", w: 6, most: 9, rank: 1, cell: func(_ *drawing, r *store.Range) (string, styles.Style) {
 			if r.Segment == 0 {
@@ -180,7 +180,7 @@ func (d *drawing) keyspaceOf(r component.Rect, topic string) {
 		if t.Detailed.IsZero() && active < t.Ranges {
 			note = fmt.Sprintf("%d of %d active ranges known", active, t.Ranges)
 		}
-		note += fmt.Sprintf("  RF %d  %s", t.ReplicationFactor, text)
+		note += fmt.Sprintf("  RF %d  %s", t.ReplicationFactor, padded(component.RateWidth, text))
 	}
 	inside := d.plainBox(r, topic+d.say(" — ", " - ")+"keyspace", note, styles.Dim)
 	if active == 0 {
@@ -197,12 +197,9 @@ func (d *drawing) keyspaceOf(r component.Rect, topic string) {
 	k.Bar(d.c, inside.Line(1))
 	k.Names(d.c, inside.Line(2))
 	_, rest := inside.CutTop(3)
-	if change := d.lastChange(topic, 5*time.Minute); change != nil {
-		var line component.Rect
-		line, rest = rest.CutTop(1)
-		if !line.Empty() {
-			component.DrawNote(d.c, line, d.changeNote(change, true))
-		}
+	line, rest := rest.CutTop(1) // blank while nothing has changed, so that nothing moves when it does
+	if change := d.lastChange(topic, 5*time.Minute); change != nil && !line.Empty() {
+		component.DrawNote(d.c, line, d.changeNote(change, "", true))
 	}
 	d.lineage(rest, topic)
 }

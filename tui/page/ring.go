@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,7 +84,7 @@ func drawRing(d *drawing, r component.Rect, panel int, alone bool) {
 	facts := d.ringFacts(nodes, circle.H-4)
 	if !alone && chosen != nil && circle.H > len(facts)+10 {
 		facts = append(facts, "")
-		facts = append(facts, d.nodeFacts(chosen, false)...)
+		facts = append(facts, d.nodeFacts(chosen, false, circle.W-2*10)...)
 	}
 	d.middle(circle, facts, placed)
 }
@@ -118,7 +119,7 @@ type spot struct{ x, y, w int }
 func (d *drawing) around(r component.Rect, nodes []*store.Node, chosen *store.Node, focused bool) []spot {
 	name := 1
 	for _, n := range nodes {
-		name = max(name, min(len(n.ID), 8)+1)
+		name = max(name, min(d.c.Width(string(n.ID)), 8)+1)
 	}
 	if r.W < name*3 || r.H < 3 {
 		return nil
@@ -138,7 +139,7 @@ func (d *drawing) around(r component.Rect, nodes []*store.Node, chosen *store.No
 				look = look.Reverse()
 			}
 		}
-		d.c.TextMiddle(s.x+1, s.y, min(len(n.ID), 8), string(n.ID), look)
+		d.c.TextMiddle(s.x+1, s.y, name-1, string(n.ID), look)
 	}
 	if left := len(nodes) - len(spots); left > 0 {
 		text := fmt.Sprintf("and %d more", left)
@@ -207,7 +208,7 @@ func (d *drawing) edge(r component.Rect, n, name int) []spot {
 // ringFacts is what holds for all nodes.
 func (d *drawing) ringFacts(nodes []*store.Node, room int) []string {
 	c := &d.v.Cluster
-	agree := "view agreement not known"
+	agree := "view not known"
 	if c.AgreeOf > 0 {
 		agree = fmt.Sprintf("view agree %d/%d", c.Agree, c.AgreeOf)
 	}
@@ -278,7 +279,7 @@ func (d *drawing) nodeDetail(r component.Rect) {
 		note += " " + age(n.Since, d.st.Frame.Now)
 	}
 	inside := d.plainBox(r, string(n.ID), note, style)
-	lines := d.nodeFacts(n, true)
+	lines := d.nodeFacts(n, true, inside.W)
 	for i, text := range lines {
 		d.c.Pen(inside.Line(i)).Text(text, styles.Plain)
 	}
@@ -289,12 +290,39 @@ func (d *drawing) nodeDetail(r component.Rect) {
 			}
 		}
 	}
+	_, rest := inside.CutTop(len(lines) + 1)
+	d.eventsOf(n.ID, rest)
 }
 
-// nodeFacts are the lines about one node.
-func (d *drawing) nodeFacts(n *store.Node, all bool) []string {
+// searchedEvents is how many events are looked at for those of one node.
+const searchedEvents = 2000
+
+// eventsOf is what happened to a node, where there is room for it.
+func (d *drawing) eventsOf(id sdk.NodeID, r component.Rect) {
+	if r.H < 3 {
+		return
+	}
+	head, rest := r.CutTop(1)
+	d.c.Pen(head).Text("lately", styles.Head)
+	y := 0
+	for _, e := range slices.Backward(d.v.Events.Last(searchedEvents)) {
+		if y == rest.H {
+			return
+		}
+		if about(e, id) {
+			d.drawEvent(rest.Line(y), e)
+			y++
+		}
+	}
+	if y == 0 {
+		d.c.Pen(rest.Line(0)).Text("nothing has happened to it", styles.Dim)
+	}
+}
+
+// nodeFacts are the lines about one node, each of the facts that w cells have room for.
+func (d *drawing) nodeFacts(n *store.Node, all bool, w int) []string {
 	now := d.st.Frame.Now
-	lines := []string{n.Address + "  rack " + orNone(n.Rack), fmt.Sprintf("incarnation %d   vnodes %d", n.Boot, n.Vnodes)}
+	lines := []string{d.parts(w, n.Address, "rack "+orNone(n.Rack)), d.parts(w, fmt.Sprintf("incarnation %d", n.Boot), fmt.Sprintf("vnodes %d", n.Vnodes))}
 	if n.Status != "normal" && n.Status != "" {
 		lines = append(lines, "it is "+n.Status)
 	}
@@ -327,15 +355,15 @@ func (d *drawing) nodeFacts(n *store.Node, all bool) []string {
 	lines = append(lines,
 		fmt.Sprintf("leads %d shards of %d here", n.ShardLeaders, n.Replicas),
 		fmt.Sprintf("segments %s (%s led)", component.Count(n.Segments), component.Count(n.Leaders)),
-		fmt.Sprintf("disk %s   fsync p99 %s", share(n.DiskUsed, n.DiskTotal), latency(n.Raw.Fsync.P99Us)))
+		d.parts(w, "disk "+padded(4, share(n.DiskUsed, n.DiskTotal)), "fsync p99 "+padded(6, latency(n.Raw.Fsync.P99Us))))
 	if !all {
 		return lines
 	}
 	return append(lines,
-		fmt.Sprintf("in %s   out %s", component.Rate(n.InBytes), component.Rate(n.OutBytes)),
-		fmt.Sprintf("up %s   version %s", component.Age(time.Duration(n.UptimeMs)*time.Millisecond), orNone(n.Software)),
-		fmt.Sprintf("clock %+d ms   connections %d", n.SkewMs, n.Connections),
-		fmt.Sprintf("damaged %d   put aside %d   short %d", n.Damaged, n.Quarantined, n.Short))
+		d.parts(w, "in "+padded(component.RateWidth, component.Rate(n.InBytes)), "out "+padded(component.RateWidth, component.Rate(n.OutBytes))),
+		d.parts(w, "up "+component.Age(time.Duration(n.UptimeMs)*time.Millisecond), "version "+orNone(n.Software)),
+		d.parts(w, fmt.Sprintf("clock %+d ms", n.SkewMs), fmt.Sprintf("connections %d", n.Connections)),
+		d.parts(w, fmt.Sprintf("damaged %d", n.Damaged), fmt.Sprintf("short %d", n.Short), fmt.Sprintf("put aside %d", n.Quarantined)))
 }
 
 // drawMatrix is what each node believes of the others.

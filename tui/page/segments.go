@@ -49,13 +49,13 @@ var segmentTable = &table[*store.Segment]{
 	},
 	cols: []col[*store.Segment]{
 		{name: "SEGMENT", w: 7, most: 9, less: func(a, b *store.Segment) int { return cmp.Compare(a.ID, b.ID) }, cell: func(_ *drawing, s *store.Segment) (string, styles.Style) { return s.ID.String(), styles.Accent }},
-		{name: "RANGE", w: 10, most: 28, less: func(a, b *store.Segment) int {
+		{name: "RANGE", w: 11, most: 20, less: func(a, b *store.Segment) int {
 			return cmp.Or(cmp.Compare(a.Range.Topic, b.Range.Topic), cmp.Compare(a.Range.Range, b.Range.Range))
 		}, cell: func(_ *drawing, s *store.Segment) (string, styles.Style) {
 			return plain(s.Range.Topic + "/" + s.Range.Range.String())
 		}},
 		{name: "STATE", w: 8, less: bySegmentState, cell: segmentState},
-		{name: "CAUSE", w: 8, most: 15, rank: 1, less: func(a, b *store.Segment) int { return cmp.Compare(a.Cause, b.Cause) }, cell: segmentCause},
+		{name: "CAUSE", w: 8, most: 9, rank: 1, less: func(a, b *store.Segment) int { return cmp.Compare(a.Cause, b.Cause) }, cell: segmentCause},
 		{name: "BASE", w: 11, right: true, rank: 5, value: func(s *store.Segment) float64 { return float64(s.Base) }, cell: number(func(s *store.Segment) int64 { return s.Base })},
 		{name: "END", w: 11, right: true, rank: 4, value: func(s *store.Segment) float64 { return float64(s.End) }, cell: func(_ *drawing, s *store.Segment) (string, styles.Style) {
 			if s.Unknown {
@@ -69,14 +69,14 @@ var segmentTable = &table[*store.Segment]{
 			}
 			return plain(component.Bytes(uint64(max(s.Bytes, 0))))
 		}},
-		{name: "REPLICAS", w: 19, most: 48, paint: paintReplicas},
+		{name: "REPLICAS", w: 17, most: 48, paint: paintReplicas},
 		{name: "GAP", w: 6, right: true, value: func(s *store.Segment) float64 { return float64(s.GapMs) }, cell: func(_ *drawing, s *store.Segment) (string, styles.Style) {
 			if s.GapMs <= 0 {
 				return dim(none)
 			}
 			return plain(took(time.Duration(s.GapMs) * time.Millisecond))
 		}},
-		{name: "AGE", w: 5, right: true, value: func(s *store.Segment) float64 { return float64(lastOf(s).UnixMilli()) }, cell: func(d *drawing, s *store.Segment) (string, styles.Style) {
+		{name: "AGE", w: 4, right: true, value: func(s *store.Segment) float64 { return float64(lastOf(s).UnixMilli()) }, cell: func(d *drawing, s *store.Segment) (string, styles.Style) {
 			return plain(brief(lastOf(s), d.st.Frame.Now))
 		}},
 	},
@@ -220,7 +220,7 @@ func drawTimeline(d *drawing, r component.Rect) {
 	t := component.Timeline{Now: d.st.Frame.Now, Cell: cell, Lanes: lanes, Gap: gap, Name: names, Note: notes}
 	t.Notes = "none lately"
 	if q := d.v.Cluster.SealGap; q.Count > 0 {
-		t.Notes = fmt.Sprintf("p99 %.0f ms", float64(q.P99Us)/1000)
+		t.Notes = "p99 " + gapMs(q.P99Us)
 	}
 	t.Draw(d.c, inside)
 }

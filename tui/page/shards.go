@@ -211,15 +211,11 @@ func (d *drawing) leaders(r component.Rect, per int) {
 			pen.Skip(0).Sign(d.c.Glyphs().Down, styles.Warn)
 		}
 	}
-	pen := d.c.Pen(facts)
-	d.hurt(pen, "leaderless", leaderless)
-	pen.Text("elections/min ", styles.Dim).Text(component.Count(d.elections()), styles.Plain).Skip(3)
-	pen.Text("furthest behind ", styles.Dim)
-	if trails == 0 {
-		pen.Text("nobody", styles.Plain)
-		return
+	behind := fact{name: "furthest behind", value: "nobody"}
+	if trails > 0 {
+		behind.value, behind.style = component.Count(trails)+" (shard "+trailing+")", styles.Warn
 	}
-	pen.Text(component.Count(trails)+" (shard "+trailing+")", styles.Warn)
+	d.facts(facts, 3, d.hurt("leaderless", leaderless), fact{name: "elections/min", value: component.Count(d.elections())}, behind)
 }
 
 // elections counts the leaders that were found in the last minute.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/eastguard/eastguard/internal/term"
 	"github.com/eastguard/eastguard/tui/component"
 	"github.com/eastguard/eastguard/tui/store"
 	"github.com/eastguard/eastguard/tui/styles"
@@ -23,6 +24,7 @@ type col[R any] struct {
 	w     int  // cells that it needs
 	most  int  // cells that it takes if there is room; 0: w
 	right bool // numbers
+	share int  // percent of the table's width that it needs, if that is more
 	rank  int  // columns of a higher rank give way first; 0 never does
 	grow  bool // takes what is left
 	prose bool // its end may be cut; else its middle
@@ -158,10 +160,22 @@ func (t *table[R]) note(d *drawing, panel int) string {
 		}
 		parts = append(parts, "sort: "+strings.ToLower(c.name)+" "+string(mark))
 	}
-	if d.st.Filter.On() && panel == d.st.Panel {
-		parts = append(parts, "filter: "+d.st.Filter.Text)
+	if text := d.filtered(panel, t.ordered(d.v, d.st, panel).o); text != "" {
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, "  ")
+}
+
+// filterRoom is how much of a filter a panel's frame shows, in cells.
+const filterRoom = 28
+
+// filtered says what a panel's rows are filtered by, and how many pass; nothing where all do.
+func (d *drawing) filtered(panel int, o *order) string {
+	if panel != d.st.Panel || !d.st.Filter.On() {
+		return ""
+	}
+	text := term.Truncate(term.Escape(d.st.Filter.Text), filterRoom, d.c.Theme().ASCII)
+	return "filter: " + text + "  " + component.Count(len(o.rows)) + " of " + component.Count(o.total)
 }
 
 // draw draws a panel's rows, and empty in place of them if there are none.
@@ -242,7 +256,7 @@ func (t *table[R]) component(d *drawing, list rows[R], panel int) *component.Tab
 	for i := range t.cols {
 		c := &t.cols[i]
 		shown.Columns[i] = component.Column{
-			Title: c.name, Width: max(c.w, c.most), Min: c.w, Grow: c.grow, Right: c.right, Priority: c.rank, Wide: c.wide,
+			Title: c.name, Width: max(c.w, c.most), Min: c.w, Share: c.share, Grow: c.grow, Right: c.right, Priority: c.rank, Wide: c.wide,
 		}
 	}
 	if c := t.sortCol(&d.st.Panels[panel]); c != nil && d.st.Panels[panel].Sort != "" {
@@ -298,7 +312,7 @@ func (d *drawing) empty(r component.Rect, lines ...string) {
 		if i == 0 {
 			style = styles.Plain
 		}
-		for _, piece := range d.wrap(text, r.W) {
+		for _, piece := range d.c.Wrap(text, r.W) {
 			parts = append(parts, part{piece, style})
 		}
 	}
@@ -316,36 +330,25 @@ func (d *drawing) empty(r component.Rect, lines ...string) {
 	}
 }
 
-// wrap breaks a text between its words.
-func (d *drawing) wrap(text string, width int) (lines []string) {
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && d.c.Width(line)+1+d.c.Width(word) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
+// title is a panel's title. A panel below a lost connection says that it is stale.
+func (d *drawing) title(text string) string {
+	switch {
+	case d.v.Cluster.Link.State != store.LinkLost:
+		return text
+	case strings.HasSuffix(text, ")"):
+		return strings.TrimSuffix(text, ")") + ", stale)"
 	}
-	return append(lines, line)
+	return text + " (stale)"
 }
 
-// box draws a panel's frame. A panel below a lost connection says that it is stale.
+// box draws a panel's frame.
 func (d *drawing) box(r component.Rect, panel int, title, note string) component.Rect {
-	if d.v.Cluster.Link.State == store.LinkLost {
-		title += " (stale)"
-	}
-	return component.Box{Title: title, Note: note, Focused: panel >= 0 && panel == d.st.Panel && d.st.manyPanels()}.Draw(d.c, r)
+	return component.Box{Title: d.title(title), Note: note, Focused: panel >= 0 && panel == d.st.Panel && d.st.manyPanels()}.Draw(d.c, r)
 }
 
 // plainBox is a box without rows to select.
 func (d *drawing) plainBox(r component.Rect, title, note string, noteStyle styles.Style) component.Rect {
-	if d.v.Cluster.Link.State == store.LinkLost {
-		title += " (stale)"
-	}
-	return component.Box{Title: title, Note: note, NoteStyle: noteStyle}.Draw(d.c, r)
+	return component.Box{Title: d.title(title), Note: note, NoteStyle: noteStyle}.Draw(d.c, r)
 }
 
 // manyPanels reports whether the focus can be elsewhere, so that it must be shown.

@@ -36,7 +36,7 @@ var topicTable = &table[*store.Topic]{
 			return plain(component.Short(float64(t.Records)))
 		}},
 		{name: "SEGS", w: 6, right: true, rank: 4, value: func(t *store.Topic) float64 { return float64(t.Segments) }, cell: number(func(t *store.Topic) int64 { return int64(t.Segments) })},
-		{name: "SHORT", w: 5, right: true, rank: 4, value: func(t *store.Topic) float64 { return float64(t.UnderReplicated) }, cell: func(_ *drawing, t *store.Topic) (string, styles.Style) {
+		{name: "SHORT", w: 5, right: true, rank: 3, value: func(t *store.Topic) float64 { return float64(t.UnderReplicated) }, cell: func(_ *drawing, t *store.Topic) (string, styles.Style) {
 			if t.UnderReplicated > 0 {
 				return component.Count(t.UnderReplicated), styles.Warn
 			}
@@ -56,7 +56,7 @@ var topicTable = &table[*store.Topic]{
 			}
 			return plain(brief(time.UnixMilli(t.CreatedMs), d.st.Frame.Now))
 		}},
-		{name: "KEYSPACE", w: 30, grow: true, paint: func(d *drawing, place component.Rect, t *store.Topic) {
+		{name: "KEYSPACE", w: 30, share: 40, grow: true, paint: func(d *drawing, place component.Rect, t *store.Topic) {
 			d.keyspace(t.Name, d.hottest()).Bar(d.c, place)
 		}},
 	},
@@ -197,7 +197,7 @@ func aboutTopic(_ *store.View, t *store.Topic) Subject {
 	return Subject{
 		Kind: KindTopic, Name: t.Name, Topic: t.Name, Open: Ranges, Describe: []string{"topic", "describe", t.Name},
 		Actions: []Action{
-			{Key: 'a', Title: "alter…", Command: []string{"topic", "alter", t.Name}, Level: LevelYes, Why: "type :alter KEY=VALUE"},
+			{Key: 'a', Title: "alter…", Command: []string{"topic", "alter", t.Name}, Level: LevelYes, Why: "name the setting in eg-cli: C copies the command"},
 			{Key: 'd', Title: "delete…", Command: []string{"topic", "delete", t.Name}, Level: LevelName},
 		},
 	}
