@@ -9,5 +9,5 @@
 //
 // Nothing of it may leave a terminal unusable. The terminal's settings are read before anything is changed and put
 // back at the end, whatever the end is: a key, a signal, a hung-up line, or a panic in any goroutine that this package
-// starts ([guard]).
+// starts ([guard]); and so it is when a shell stops the program and continues it, in the foreground or behind ([jobs]).
 package app

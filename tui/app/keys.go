@@ -75,7 +75,7 @@ func (m *model) act(a keymap.Action) tea.Cmd {
 	case keymap.Redraw:
 		return tea.ClearScreen
 	case keymap.Suspend:
-		return tea.Suspend
+		return m.suspend(true)
 	case keymap.Quit:
 		return tea.Quit
 	default:

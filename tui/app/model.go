@@ -90,6 +90,8 @@ type environment struct {
 	save  func(name, text string) error
 	wall  func() time.Time
 	cpu   func() string
+	// suspend gives the terminal to the shell and takes it again; ok is false when there is no shell.
+	suspend func(stop bool) (cmd tea.Cmd, ok bool)
 }
 
 func newModel(opts Options, mode styles.Mode, ascii bool, env environment) *model {
@@ -161,11 +163,22 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case stopMsg:
 		m.end = msg.cause
 		cmd = tea.Quit
+	case suspendMsg:
+		cmd = m.suspend(msg.stop)
 	case tea.ResumeMsg:
 		m.dirty = true
 		cmd = tea.ClearScreen
 	}
 	return m, cmd
+}
+
+// suspend gives the terminal to the shell, if there is one.
+func (m *model) suspend(stop bool) tea.Cmd {
+	cmd, ok := m.env.suspend(stop)
+	if !ok {
+		m.say(styles.Info, "there is no shell to go back to")
+	}
+	return cmd
 }
 
 // stopMsg ends the program.

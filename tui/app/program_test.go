@@ -122,13 +122,19 @@ type child struct {
 
 func startChild(t testing.TB, mode string, w, h int, args ...string) *child {
 	t.Helper()
+	return onTerminal(t, mode, w, h, os.Args[0], args...)
+}
+
+// onTerminal runs a program as the first of a terminal of its own. Wherever eg-top runs in it, it is this test binary.
+func onTerminal(t testing.TB, mode string, w, h int, program string, args ...string) *child {
+	t.Helper()
 	ptmx, tty, err := pty.Open()
 	require.NoError(t, err)
 	require.NoError(t, pty.Setsize(ptmx, &pty.Winsize{Cols: uint16(w), Rows: uint16(h)}))
 	c := &child{t: t, ptmx: ptmx, tty: tty, screen: vt.NewEmulator(w, h), finished: make(chan error, 1)}
 	c.before = c.settings()
-	c.cmd = exec.Command(os.Args[0], args...)
-	c.cmd.Env = append(os.Environ(), childMode+"="+mode, "TERM=xterm-256color", "LC_ALL=C.UTF-8", "EG_CLI_CONFIG=/dev/null")
+	c.cmd = exec.Command(program, args...)
+	c.cmd.Env = append(os.Environ(), childMode+"="+mode, "TERM=xterm-256color", "LC_ALL=C.UTF-8", "EG_CLI_CONFIG=/dev/null", "PS1=ready>", "ENV=")
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = tty, tty, tty
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, c.cmd.Start())
@@ -212,11 +218,17 @@ func (c *child) end(exit int) {
 		code = failed.ExitCode()
 	}
 	require.Equal(c.t, c.before, c.settings(), "the line settings are not as they were")
-	for on, off := range map[string]string{"?1049h": "?1049l", "?25l": "?25h", "?1002h": "?1002l", "?2004h": "?2004l"} {
-		c.wrote(on+" is undone", func(raw string) bool { return strings.LastIndex(raw, off) >= strings.LastIndex(raw, on) })
-	}
+	c.modesAreOff()
 	_, raw := c.written()
 	require.Equal(c.t, exit, code, "%s", tail(raw))
+}
+
+// modesAreOff checks that what was switched on in the terminal was switched off again.
+func (c *child) modesAreOff() {
+	c.t.Helper()
+	for on, off := range map[string]string{"?1049h": "?1049l", "?25l": "?25h", "?1002h": "?1002l", "?1006h": "?1006l", "?2004h": "?2004l"} {
+		c.wrote(on+" is undone", func(raw string) bool { return strings.LastIndex(raw, off) >= strings.LastIndex(raw, on) })
+	}
 }
 
 // wrote waits for what the program has written to be read: it may have ended before.

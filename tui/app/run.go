@@ -99,16 +99,19 @@ func screenful(ctx context.Context, opts Options, streams *term.IOStreams, src f
 		ctx, cancel = context.WithTimeoutCause(ctx, opts.Duration, errTimeUp)
 		defer cancel()
 	}
-	s := &session{opts: opts, src: src, guard: g, out: &screen{File: tty.out}}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	lost := func(err error) { cancel(failure(sdk.CodeInternal, "the terminal cannot be used any more: %v", err)) }
+	s := &session{opts: opts, src: src, guard: g, out: &screen{File: tty.out, tty: tty, gone: lost}, jobs: newJobs(tty)}
 	s.model = newModel(opts, colors(opts, streams), asciiOnly(opts, streams), s.environment(ctx))
 	s.program = tea.NewProgram(&guarded{s.model, g},
 		tea.WithInput(tty.in), tea.WithOutput(s.out), tea.WithFPS(framesPerSecond), tea.WithColorProfile(s.model.mode.Profile()),
 		tea.WithoutSignalHandler())
+	s.jobs.program = s.program
 	s.pump = newPump(src.Messages(), opts.Refresh, src.Now, func(m any) { s.program.Send(m) })
 	s.pump.slow = s.out.slow
-	pumping, stop := context.WithCancel(ctx)
-	defer stop()
-	g.Go(func() { s.pump.run(pumping) })
+	g.Go(func() { s.pump.run(ctx) })
+	g.Go(func() { s.jobs.watch(ctx) })
 	return s.run(ctx, tty)
 }
 
@@ -121,34 +124,33 @@ type session struct {
 	src     feed.Feed
 	guard   *guard
 	out     *screen
+	jobs    *jobs
 	pump    *pump
 	model   *model
 	program *tea.Program
 	usage   usage
 }
 
-// run runs the program until it ends. A program that does not end in good order is ended, and the terminal rescued.
+// run runs the program until it ends. One that does not end in good order, because a write to the terminal does not
+// return, say, is left behind, and the terminal rescued: the process is about to end.
 func (s *session) run(ctx context.Context, tty *terminal) (next *Options, err error) {
 	ended := make(chan struct{})
-	watching := make(chan struct{})
 	go func() {
-		defer close(watching)
-		select {
-		case <-ended:
-			return
-		case <-ctx.Done():
-		}
-		go s.program.Send(stopMsg{context.Cause(ctx)}) // it blocks while the program does not take it
-		select {
-		case <-ended:
-		case <-time.After(stopTime):
-			tty.rescue() // whatever holds the program: the terminal is usable again
-			s.program.Kill()
-		}
+		defer close(ended)
+		_, err = s.program.Run()
 	}()
-	_, err = s.program.Run()
-	close(ended)
-	<-watching
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		go s.program.Send(stopMsg{context.Cause(ctx)}) // it blocks while the program does not take it
+		if !within(stopTime, ended) {
+			tty.rescue()
+			go s.program.Kill()
+			if !within(stopTime, ended) {
+				return nil, context.Cause(ctx)
+			}
+		}
+	}
 	if err != nil {
 		tty.rescue()
 	}
@@ -161,6 +163,18 @@ func (s *session) run(ctx context.Context, tty *terminal) (next *Options, err er
 		return nil, failure(sdk.CodeInternal, "the terminal cannot be used any more: %v", err)
 	}
 	return s.following(), s.model.end
+}
+
+// within waits for done, so long at most.
+func within(limit time.Duration, done <-chan struct{}) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // following is how to go on, when another cluster was asked for.
@@ -180,6 +194,12 @@ func (s *session) environment(ctx context.Context) environment {
 		ask:   func(f func(*pump)) bool { return s.pump.ask(f) },
 		look:  s.src.Show,
 		retry: s.src.Retry,
+		suspend: func(stop bool) (cmd tea.Cmd, ok bool) {
+			if stop && !s.jobs.canStop() {
+				return nil, false
+			}
+			return s.jobs.park(ctx, stop), true
+		},
 		seeds: s.src.SetSeeds,
 		exec: func(words []string) tea.Cmd {
 			return func() (msg tea.Msg) {

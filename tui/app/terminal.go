@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
 	xterm "golang.org/x/term"
 
 	"github.com/eastguard/eastguard/internal/term"
@@ -36,11 +37,26 @@ func openTerminal(s *term.IOStreams) (*terminal, error) {
 	return &terminal{in: in, out: out, before: before}, nil
 }
 
-// settle puts the line settings back as they were. It may be called again.
-func (t *terminal) settle() { _ = xterm.Restore(int(t.in.Fd()), t.before) }
+// settle puts the line settings back as they were. It may be called again. A terminal that somebody else has meanwhile is
+// left alone: it was given back before, and whoever changes it from the background is stopped.
+func (t *terminal) settle() {
+	if t.inFront() {
+		_ = xterm.Restore(int(t.in.Fd()), t.before)
+	}
+}
+
+// inFront reports whether the terminal is this program's: it runs in the foreground. Where nobody hands a terminal around,
+// it is.
+func (t *terminal) inFront() bool {
+	group, err := unix.IoctlGetInt(int(t.in.Fd()), unix.TIOCGPGRP)
+	return err != nil || group == 0 || group == unix.Getpgrp()
+}
 
 // rescue is settle for when the program could not end in good order: the modes too.
 func (t *terminal) rescue() {
+	if !t.inFront() {
+		return
+	}
 	t.once.Do(func() {
 		done := make(chan struct{})
 		go func() { // a terminal that takes nothing any more must not hold the program
@@ -58,19 +74,28 @@ func (t *terminal) rescue() {
 // slowWrite is how long a write may block before the screen is drawn half as often.
 const slowWrite = 50 * time.Millisecond
 
-// screen is the terminal as Bubble Tea writes to it. It counts, and notices when the line is slow.
+// screen is the terminal as Bubble Tea writes to it. It counts, and notices when the line is slow, or gone.
 type screen struct {
 	*os.File
+	tty     *terminal
+	gone    func(error) // it can be written to no more
 	bytes   atomic.Int64
 	slowest atomic.Int64 // nanoseconds of the slowest write since the last look
 }
 
+// Write drops what is drawn in the background: the terminal is another's, and all is drawn anew in the foreground.
 func (s *screen) Write(b []byte) (int, error) {
+	if !s.tty.inFront() {
+		return len(b), nil
+	}
 	start := time.Now()
 	n, err := s.File.Write(b)
 	s.bytes.Add(int64(n))
 	if took := int64(time.Since(start)); took > s.slowest.Load() {
 		s.slowest.Store(took)
+	}
+	if err != nil {
+		s.gone(err) // Bubble Tea goes on without a word, and without keys
 	}
 	return n, err
 }
