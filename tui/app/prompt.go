@@ -8,7 +8,6 @@ import (
 	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/component"
 	"github.com/eastguard/eastguard/tui/page"
-	"github.com/eastguard/eastguard/tui/store"
 	"github.com/eastguard/eastguard/tui/styles"
 )
 
@@ -247,18 +246,7 @@ func topicAndRange(s string) (topic, id string) {
 }
 
 // busiest is the topic that is written to most, for a range without one.
-func (m *model) busiest() string {
-	var best *store.Topic
-	for _, t := range m.view.Topics.Rows() {
-		if best == nil || t.InBytes > best.InBytes {
-			best = t
-		}
-	}
-	if best == nil {
-		return ""
-	}
-	return best.Name
-}
+func (m *model) busiest() string { return page.Busiest(m.view, m.state()) }
 
 // names are what completion offers: what is known now.
 func (m *model) names() names {

@@ -32,9 +32,9 @@ var groupTable = &table[*store.Group]{
 		{name: "GEN", w: 4, right: true, rank: 2, value: func(g *store.Group) float64 { return float64(g.Generation) }, cell: number(func(g *store.Group) int64 { return int64(g.Generation) })},
 		{name: "MEMBERS", w: 7, right: true, rank: 3, value: func(g *store.Group) float64 { return float64(present(g)) }, cell: number(func(g *store.Group) int64 { return int64(present(g)) })},
 		{name: "RANGES", w: 6, right: true, rank: 3, value: func(g *store.Group) float64 { return float64(g.Ranges) }, cell: number(func(g *store.Group) int64 { return int64(g.Ranges) })},
-		{name: "LAG", w: 9, most: 12, right: true, value: func(g *store.Group) float64 { return float64(g.Lag) }, cell: number(func(g *store.Group) int64 { return g.Lag })},
-		{name: "TIME", w: 6, right: true, value: func(g *store.Group) float64 { return float64(g.LagMs) }, cell: func(_ *drawing, g *store.Group) (string, styles.Style) { return plain(lagTime(g.LagMs)) }},
-		{name: "RATE", w: 6, right: true, rank: 1, value: func(g *store.Group) float64 { return float64(g.RecordsPerSec) }, cell: func(_ *drawing, g *store.Group) (string, styles.Style) {
+		{name: "LAG", w: 9, most: 12, right: true, rough: true, value: func(g *store.Group) float64 { return float64(g.Lag) }, cell: number(func(g *store.Group) int64 { return g.Lag })},
+		{name: "TIME", w: 6, right: true, rough: true, value: func(g *store.Group) float64 { return float64(g.LagMs) }, cell: func(_ *drawing, g *store.Group) (string, styles.Style) { return plain(lagTime(g.LagMs)) }},
+		{name: "RATE", w: 6, right: true, rough: true, rank: 1, value: func(g *store.Group) float64 { return float64(g.RecordsPerSec) }, cell: func(_ *drawing, g *store.Group) (string, styles.Style) {
 			return plain(component.Short(float64(g.RecordsPerSec)) + "/s")
 		}},
 		{name: "TREND", w: 8, most: 24, rank: 2, paint: paintTrend},

@@ -24,7 +24,7 @@ func (d *drawing) keyspace(topic string, most float64) component.Keyspace {
 	k := component.Keyspace{Slices: make([]component.Slice, len(active)), Most: most}
 	now := d.st.Frame.Now
 	for i, r := range active {
-		s := component.Slice{Start: r.Start, End: r.End, Rate: r.InBytes}
+		s := component.Slice{Start: r.Start, End: r.End, Rate: r.Steady}
 		s.Fresh = !d.st.Frame.Still && len(r.Parents) > 0 && !r.Created.IsZero() && now.Sub(r.Created) < freshFor
 		switch {
 		case r.Load == "pressure" && r.Streak == splitStreak-1:
@@ -39,15 +39,9 @@ func (d *drawing) keyspace(topic string, most float64) component.Keyspace {
 
 // hottest is the rate of the busiest range, which all bars of a screen have as their full height.
 func (d *drawing) hottest() float64 {
-	if d.most == 0 {
-		d.most = 1
-		for _, r := range d.v.Ranges.Rows() {
-			if r.State == "active" {
-				d.most = max(d.most, r.InBytes)
-			}
-		}
-	}
-	return d.most
+	m := d.st.remembered()
+	m.hottest = store.Steady(m.hottest, max(d.v.Cluster.Busiest, 1))
+	return m.hottest
 }
 
 // lastChange is the newest split or merge of a topic, if it is recent.

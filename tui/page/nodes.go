@@ -38,12 +38,12 @@ var nodeTable = &table[*store.Node]{
 		}},
 		{name: "LEAD", w: 4, right: true, rank: 1, value: func(n *store.Node) float64 { return float64(n.ShardLeaders) }, cell: told(func(n *store.Node) int64 { return int64(n.ShardLeaders) })},
 		{name: "SEGS", w: 4, right: true, rank: 1, value: func(n *store.Node) float64 { return float64(n.Segments) }, cell: told(func(n *store.Node) int64 { return int64(n.Segments) })},
-		{name: "IN/s", w: 6, right: true, rank: 3, value: func(n *store.Node) float64 { return n.InBytes }, cell: counted(func(n *store.Node) string { return component.Short(n.InBytes) })},
-		{name: "OUT/s", w: 6, right: true, rank: 3, value: func(n *store.Node) float64 { return n.OutBytes }, cell: counted(func(n *store.Node) string { return component.Short(n.OutBytes) })},
-		{name: "FSYNC p99", w: 9, right: true, rank: 5, value: func(n *store.Node) float64 { return float64(n.Raw.Fsync.P99Us) }, cell: counted(func(n *store.Node) string { return latency(n.Raw.Fsync.P99Us) })},
-		{name: "ACK p99", w: 7, right: true, rank: 9, value: func(n *store.Node) float64 { return float64(n.Raw.Ack.P99Us) }, cell: counted(func(n *store.Node) string { return latency(n.Raw.Ack.P99Us) })},
+		{name: "IN/s", w: 6, right: true, rough: true, rank: 3, value: func(n *store.Node) float64 { return n.InBytes }, cell: counted(func(n *store.Node) string { return component.Short(n.InBytes) })},
+		{name: "OUT/s", w: 6, right: true, rough: true, rank: 3, value: func(n *store.Node) float64 { return n.OutBytes }, cell: counted(func(n *store.Node) string { return component.Short(n.OutBytes) })},
+		{name: "FSYNC p99", w: 9, right: true, rough: true, rank: 5, value: func(n *store.Node) float64 { return float64(n.Raw.Fsync.P99Us) }, cell: counted(func(n *store.Node) string { return latency(n.Raw.Fsync.P99Us) })},
+		{name: "ACK p99", w: 7, right: true, rough: true, rank: 9, value: func(n *store.Node) float64 { return float64(n.Raw.Ack.P99Us) }, cell: counted(func(n *store.Node) string { return latency(n.Raw.Ack.P99Us) })},
 		{name: "DISK", w: 4, most: 6, right: true, rank: 1, value: func(n *store.Node) float64 { return float64(n.DiskUsed) / float64(max(n.DiskTotal, 1)) }, paint: paintDisk},
-		{name: "RTT", w: 9, right: true, value: func(n *store.Node) float64 { return float64(n.RttUs) }, cell: rtt},
+		{name: "RTT", w: 9, right: true, rough: true, value: func(n *store.Node) float64 { return float64(n.RttUs) }, cell: rtt},
 	},
 }
 

@@ -3,12 +3,26 @@ package page
 import (
 	"cmp"
 	"slices"
+
+	"github.com/eastguard/eastguard/tui/store"
 )
 
-// memo remembers the order of each list that a page shows, for as long as nothing that it depends on changes.
-type memo struct{ orders map[string]*order }
+// memo is what a page remembers of its last frames, so that the next one looks no more different than it is.
+type memo struct {
+	orders  map[string]*order // of each list, for as long as nothing that it depends on changes
+	hottest float64           // the full height of bars
+	busiest string            // the topic
+}
 
 func newMemo() *memo { return &memo{orders: make(map[string]*order)} }
+
+// remembered is the memo, which a state that was not made by NewState has yet to get.
+func (st *State) remembered() *memo {
+	if st.memo == nil {
+		st.memo = newMemo()
+	}
+	return st.memo
+}
 
 // order is which of the rows are shown, and in what order.
 type order struct {
@@ -16,6 +30,7 @@ type order struct {
 	rows  []int32 // places in the table
 	total int     // before the filter
 	came  uint64
+	keys  []float64 // of a rough value, by place: what each row is sorted by
 }
 
 // orderKey is all that an order depends on.
@@ -43,15 +58,14 @@ type list struct {
 	text    func(i int) string  // what the filter looks at
 	compare func(a, b int) int  // by the column, ties broken by the caller's own order
 	value   func(i int) float64 // in place of compare: greatest first
+	rough   bool                // the value wobbles: rows keep their places until it is clearly another
 }
 
 // order is the order of a list.
 func (st *State) order(l list) *order {
-	if st.memo == nil {
-		st.memo = newMemo()
-	}
+	m := st.remembered()
 	key := orderKey{l.version, l.n, l.sort, l.invert, l.filter.Text, l.scope}
-	old := st.memo.orders[l.name]
+	old := m.orders[l.name]
 	if old != nil && old.key == key {
 		return old
 	}
@@ -60,9 +74,12 @@ func (st *State) order(l list) *order {
 		o.rows, o.total = l.extend(old)
 	} else {
 		o.rows, o.total = l.choose(old)
-		l.arrange(o.rows)
+		if l.rough {
+			o.keys = l.steady(old)
+		}
+		l.arrange(o.rows, o.keys)
 	}
-	st.memo.orders[l.name] = o
+	m.orders[l.name] = o
 	return o
 }
 
@@ -129,7 +146,21 @@ func (l *list) extend(old *order) (rows []int32, total int) {
 	return rows, min(total+old.total, l.n)
 }
 
-func (l *list) arrange(rows []int32) {
+// steady is the value of each place as it is sorted by: that of the last order, unless it is off by more than a tenth.
+// Otherwise rows of about the same would change places all the time.
+func (l *list) steady(old *order) []float64 {
+	keys := make([]float64, l.n)
+	known := old != nil && len(old.keys) == l.n && old.key.scope == l.scope && old.key.sort == l.sort
+	for i := range keys {
+		if keys[i] = l.value(i); known {
+			keys[i] = store.Steady(old.keys[i], keys[i])
+		}
+	}
+	return keys
+}
+
+// arrange sorts rows, by keys if there are any, else by value or compare.
+func (l *list) arrange(rows []int32, keys []float64) {
 	sign := 1
 	if l.invert {
 		sign = -1
@@ -138,7 +169,11 @@ func (l *list) arrange(rows []int32) {
 	case l.value != nil:
 		keyed := make([]keyedRow, len(rows))
 		for i, row := range rows {
-			keyed[i] = keyedRow{coarse(l.value(int(row))), row}
+			if keys != nil {
+				keyed[i] = keyedRow{keys[row], row}
+			} else {
+				keyed[i] = keyedRow{l.value(int(row)), row}
+			}
 		}
 		slices.SortFunc(keyed, func(a, b keyedRow) int {
 			return cmp.Or(sign*cmp.Compare(b.value, a.value), cmp.Compare(a.row, b.row))
@@ -161,19 +196,4 @@ func (l *list) arrange(rows []int32) {
 type keyedRow struct {
 	value float64
 	row   int32
-}
-
-// coarse rounds a rate to steps of about a tenth, so that rows of about the same do not change places all the time.
-func coarse(v float64) float64 {
-	if v <= 0 {
-		return v
-	}
-	step := 1.0
-	for v/step >= 20 {
-		step *= 2
-	}
-	for v/step < 10 && step > 1e-6 {
-		step /= 2
-	}
-	return step * float64(int64(v/step))
 }

@@ -24,16 +24,23 @@ func TopicOf(v *store.View, st *State) string {
 	if st.Topic != "" {
 		return st.Topic
 	}
-	var best *store.Topic
+	return Busiest(v, st)
+}
+
+// Busiest is the topic that is written to most. It stays the one that it was until another is clearly busier.
+func Busiest(v *store.View, st *State) string {
+	m := st.remembered()
+	best := v.Topics.Get(m.busiest)
 	for _, t := range v.Topics.Rows() {
-		if best == nil || coarse(t.InBytes) > coarse(best.InBytes) {
+		if best == nil || t.InBytes > best.InBytes && store.Steady(best.InBytes, t.InBytes) != best.InBytes {
 			best = t
 		}
 	}
-	if best == nil {
-		return ""
+	m.busiest = ""
+	if best != nil {
+		m.busiest = best.Name
 	}
-	return best.Name
+	return m.busiest
 }
 
 var rangeTable = &table[*store.Range]{
@@ -68,13 +75,13 @@ var rangeTable = &table[*store.Range]{
 		{name: "LOAD", w: 10, rank: 2, less: func(a, b *store.Range) int {
 			return cmp.Or(cmp.Compare(a.Load, b.Load), cmp.Compare(b.Streak, a.Streak))
 		}, cell: load},
-		{name: "RATE", w: 10, right: true, value: rangeRate, cell: func(_ *drawing, r *store.Range) (string, styles.Style) {
+		{name: "RATE", w: 10, right: true, rough: true, value: rangeRate, cell: func(_ *drawing, r *store.Range) (string, styles.Style) {
 			if !r.Counted || r.State != "active" {
 				return dim(none)
 			}
 			return plain(tight(r.InBytes))
 		}},
-		{name: "REC/s", w: 6, right: true, rank: 5, value: func(r *store.Range) float64 { return r.InRecords }, cell: func(_ *drawing, r *store.Range) (string, styles.Style) {
+		{name: "REC/s", w: 6, right: true, rough: true, rank: 5, value: func(r *store.Range) float64 { return r.InRecords }, cell: func(_ *drawing, r *store.Range) (string, styles.Style) {
 			if !r.Counted || r.State != "active" {
 				return dim(none)
 			}

@@ -47,7 +47,7 @@ var shardTable = &table[*store.Shard]{
 		{name: "COMMIT", w: 8, most: 12, right: true, value: func(s *store.Shard) float64 { return float64(s.Commit) }, cell: index(func(s *store.Shard) uint64 { return s.Commit })},
 		{name: "APPLIED", w: 8, most: 12, right: true, rank: 3, value: func(s *store.Shard) float64 { return float64(s.Applied) }, cell: index(func(s *store.Shard) uint64 { return s.Applied })},
 		{name: "FOLLOWERS", w: 10, most: 30, rank: 1, cell: followers},
-		{name: "TRAILS", w: 6, right: true, rank: 2, value: func(s *store.Shard) float64 { return float64(s.Trails) }, cell: func(_ *drawing, s *store.Shard) (string, styles.Style) {
+		{name: "TRAILS", w: 6, right: true, rough: true, rank: 2, value: func(s *store.Shard) float64 { return float64(s.Trails) }, cell: func(_ *drawing, s *store.Shard) (string, styles.Style) {
 			switch {
 			case s.Leader == "":
 				return dim(none)

@@ -12,10 +12,9 @@ import (
 
 // drawing is one frame being drawn.
 type drawing struct {
-	c    *component.Canvas
-	v    *store.View
-	st   *State
-	most float64 // see hottest
+	c  *component.Canvas
+	v  *store.View
+	st *State
 }
 
 // col is one column of a table of rows R.
@@ -32,6 +31,7 @@ type col[R any] struct {
 	cell  func(d *drawing, r R) (string, styles.Style)
 	paint func(d *drawing, place component.Rect, r R) // in place of cell
 	value func(r R) float64                           // sorted by it, greatest first
+	rough bool                                        // the value wobbles: it is told from others where it differs by a tenth
 	less  func(a, b R) int                            // sorted by it
 }
 
@@ -112,7 +112,7 @@ func (t *table[R]) ordered(v *store.View, st *State, panel int) rows[R] {
 	}
 	if c := t.sortCol(f); c != nil {
 		if c.value != nil {
-			l.value = func(i int) float64 { return c.value(src.at(i)) }
+			l.value, l.rough = func(i int) float64 { return c.value(src.at(i)) }, c.rough
 		} else {
 			l.compare = func(a, b int) int { return c.less(src.at(a), src.at(b)) }
 		}

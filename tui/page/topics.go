@@ -26,8 +26,8 @@ var topicTable = &table[*store.Topic]{
 		{name: "TOPIC", w: 14, most: 28, less: func(a, b *store.Topic) int { return strings.Compare(a.Name, b.Name) }, cell: func(_ *drawing, t *store.Topic) (string, styles.Style) { return t.Name, styles.Accent }},
 		{name: "RANGES", w: 6, right: true, value: func(t *store.Topic) float64 { return float64(t.Ranges) }, cell: number(func(t *store.Topic) int64 { return int64(t.Ranges) })},
 		{name: "RF", w: 2, right: true, rank: 2, cell: replication},
-		{name: "RATE", w: 11, right: true, value: func(t *store.Topic) float64 { return t.InBytes }, cell: topicRate},
-		{name: "REC/s", w: 6, right: true, rank: 3, value: func(t *store.Topic) float64 { return t.InRecords }, cell: func(_ *drawing, t *store.Topic) (string, styles.Style) { return plain(component.Short(t.InRecords)) }},
+		{name: "RATE", w: 11, right: true, rough: true, value: func(t *store.Topic) float64 { return t.InBytes }, cell: topicRate},
+		{name: "REC/s", w: 6, right: true, rough: true, rank: 3, value: func(t *store.Topic) float64 { return t.InRecords }, cell: func(_ *drawing, t *store.Topic) (string, styles.Style) { return plain(component.Short(t.InRecords)) }},
 		{name: "SIZE", w: 9, right: true, rank: 1, value: func(t *store.Topic) float64 { return float64(t.Bytes) }, cell: topicSize},
 		{name: "RECORDS", w: 7, right: true, rank: 5, value: func(t *store.Topic) float64 { return float64(t.Records) }, cell: func(_ *drawing, t *store.Topic) (string, styles.Style) {
 			if t.Listed.IsZero() {

@@ -1,14 +1,12 @@
 package store
 
 import (
-	"math"
 	"time"
 
 	"github.com/eastguard/eastguard/sdk"
 )
 
 const (
-	smoothOver  = 3 * time.Second
 	nodeSamples = 120
 	trendLength = 60
 )
@@ -16,15 +14,15 @@ const (
 // counters takes what a node counts.
 func (s *Store) counters(m Message) {
 	c, row := m.Counters, s.nodes.edit(m.Node)
-	alpha := 1.0
+	share := 1.0
 	if !row.countedAt.IsZero() {
-		alpha = 1 - math.Exp(-max(m.Time.Sub(row.countedAt), 0).Seconds()/smoothOver.Seconds())
+		share = weight(m.Time.Sub(row.countedAt))
 	}
-	smooth := func(v *float64, told int64) { *v += alpha * (float64(max(told, 0)) - *v) }
-	smooth(&row.InBytes, c.InBytesPerSec)
-	smooth(&row.OutBytes, c.OutBytesPerSec)
-	smooth(&row.InRecords, c.InRecordsPerSec)
-	smooth(&row.OutRecords, c.OutRecordsPerSec)
+	told := func(rate *float64, newest int64) { smooth(rate, float64(max(newest, 0)), share) }
+	told(&row.InBytes, c.InBytesPerSec)
+	told(&row.OutBytes, c.OutBytesPerSec)
+	told(&row.InRecords, c.InRecordsPerSec)
+	told(&row.OutRecords, c.OutRecordsPerSec)
 	row.countedAt = m.Time
 	row.SkewMs = c.ObservedMs - m.Time.UnixMilli()
 	row.DiskUsed, row.DiskTotal = c.DiskUsed, c.DiskTotal
@@ -43,7 +41,7 @@ func (s *Store) counters(m Message) {
 	for i := range c.Ranges {
 		row.hist[decade(float64(c.Ranges[i].InBytesPerSec))]++
 	}
-	s.countRanges(m.Node, row, c.Ranges)
+	s.countRanges(m.Time, m.Node, row, c.Ranges)
 	for i := range c.Groups {
 		s.group(m.Node, &c.Groups[i])
 	}
@@ -63,7 +61,7 @@ func cacheHit(n *Node, c *sdk.NodeCounters) float64 {
 }
 
 // countRanges takes the busiest ranges of a node. Those that were among them before and are not now have no known rate.
-func (s *Store) countRanges(node sdk.NodeID, n *Node, list []sdk.RangeCounters) {
+func (s *Store) countRanges(now time.Time, node sdk.NodeID, n *Node, list []sdk.RangeCounters) {
 	before := n.counted
 	n.counted = make([]RangeKey, 0, len(list))
 	for i := range list {
@@ -80,8 +78,8 @@ func (s *Store) countRanges(node sdk.NodeID, n *Node, list []sdk.RangeCounters) 
 			continue
 		}
 		r := s.ranges.edit(key)
-		s.rate(r, key, true, in, records)
 		r.Key, r.TopicID, r.byLeader = key, c.TopicID, true
+		s.rate(now, r, key, in, records)
 		r.Start, r.End = c.Span.Start, c.Span.End
 		if r.State == "" {
 			r.State = "active"
@@ -108,14 +106,39 @@ func (s *Store) uncount(node sdk.NodeID, before, now []RangeKey) {
 		}
 		row := s.ranges.edit(k)
 		row.byLeader = false
-		s.rate(row, k, false, 0, 0)
+		s.unrate(row, k)
 	}
 }
 
-// rate changes a range's rate, and with it that of its topic.
-func (s *Store) rate(r *Range, key RangeKey, counted bool, in, records float64) {
-	if s.topics.get(key.Topic) == nil && s.topics.len() >= maxTopics {
+// rate takes what a range's rate is told to be, and changes that of its topic with it.
+func (s *Store) rate(now time.Time, r *Range, key RangeKey, in, records float64) {
+	t := s.rated(r, key)
+	if t == nil {
 		return
+	}
+	share := 1.0
+	if r.Counted {
+		share = weight(time.Duration(now.UnixNano() - r.rated))
+	}
+	smooth(&r.InBytes, in, share)
+	smooth(&r.InRecords, records, share)
+	r.Counted, r.rated, r.Steady = true, now.UnixNano(), Steady(r.Steady, r.InBytes)
+	t.sumBytes += r.InBytes
+	t.sumRecords += r.InRecords
+	t.nCounted++
+}
+
+// unrate forgets the rate of a range: nobody tells it any more.
+func (s *Store) unrate(r *Range, key RangeKey) {
+	if s.rated(r, key) != nil {
+		r.Counted, r.InBytes, r.InRecords, r.Steady = false, 0, 0, 0
+	}
+}
+
+// rated is the topic of a range whose rate is about to change, without what the range adds to it.
+func (s *Store) rated(r *Range, key RangeKey) *Topic {
+	if s.topics.get(key.Topic) == nil && s.topics.len() >= maxTopics {
+		return nil
 	}
 	t := s.topics.edit(key.Topic)
 	if t.Name == "" {
@@ -126,13 +149,8 @@ func (s *Store) rate(r *Range, key RangeKey, counted bool, in, records float64) 
 		t.sumRecords -= r.InRecords
 		t.nCounted--
 	}
-	r.Counted, r.InBytes, r.InRecords = counted, in, records
-	if counted {
-		t.sumBytes += in
-		t.sumRecords += records
-		t.nCounted++
-	}
 	s.touched[key.Topic] = struct{}{}
+	return t
 }
 
 // addUp makes the rates of the topics whose ranges have changed theirs.

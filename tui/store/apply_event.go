@@ -213,7 +213,7 @@ func (s *Store) topology(e *Event) {
 			continue
 		}
 		r := s.ranges.edit(k)
-		s.rate(r, k, false, 0, 0)
+		s.unrate(r, k)
 		r.State, r.Cause, r.Sealed, r.Children, r.byLeader = "sealed", e.Cause, e.At, c.Children, false
 		topicID = r.TopicID
 		if i == 0 || r.Start < c.Start {
@@ -243,7 +243,7 @@ func (s *Store) topology(e *Event) {
 		} else if !c.Merge && c.At != 0 {
 			r.Start = c.At
 		}
-		s.rate(r, k, false, 0, 0)
+		s.unrate(r, k)
 	}
 }
 

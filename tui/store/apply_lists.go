@@ -58,17 +58,17 @@ func (s *Store) topicDetail(now time.Time, d *sdk.TopicDetail) {
 	kept := make(map[sdk.RangeID]struct{}, len(d.Ranges))
 	for i := range d.Ranges {
 		kept[d.Ranges[i].ID] = struct{}{}
-		s.rangeDetail(name, d.Summary.ID, &d.Ranges[i], max(d.Copies, d.Summary.ReplicationFactor))
+		s.rangeDetail(now, name, d.Summary.ID, &d.Ranges[i], max(d.Copies, d.Summary.ReplicationFactor))
 	}
 	for k, slot := range s.ranges.slots { // those that are trimmed away
 		if _, ok := kept[k.Range]; !ok && k.Topic == name && !slot.row.byLeader {
-			s.rate(s.ranges.edit(k), k, false, 0, 0)
+			s.unrate(s.ranges.edit(k), k)
 			s.ranges.drop(k)
 		}
 	}
 }
 
-func (s *Store) rangeDetail(topic string, id sdk.TopicID, d *sdk.RangeDetail, want int) {
+func (s *Store) rangeDetail(now time.Time, topic string, id sdk.TopicID, d *sdk.RangeDetail, want int) {
 	key := RangeKey{Topic: topic, Range: d.ID}
 	if s.ranges.get(key) == nil && s.ranges.len() >= maxRanges {
 		return
@@ -80,7 +80,11 @@ func (s *Store) rangeDetail(topic string, id sdk.TopicID, d *sdk.RangeDetail, wa
 	r.Earliest, r.Offset, r.Records, r.Bytes, r.Segments = d.Earliest, d.End, d.Records, d.Bytes, len(d.Segments)
 	if !r.byLeader {
 		r.Leader, r.Load = d.Leader, cmp.Or(d.Load, "unknown")
-		s.rate(r, key, r.State == "active", float64(d.InBytesPerSec), float64(d.InRecordsPerSec))
+		if r.State == "active" {
+			s.rate(now, r, key, float64(d.InBytesPerSec), float64(d.InRecordsPerSec))
+		} else {
+			s.unrate(r, key)
+		}
 	}
 	for i := range d.Segments {
 		seg := &d.Segments[i]
@@ -131,7 +135,7 @@ func (s *Store) gone(g *Gone) {
 	}
 	for k, slot := range s.ranges.slots {
 		if k.Topic == g.Topic && !slot.row.byLeader {
-			s.rate(s.ranges.edit(k), k, false, 0, 0)
+			s.unrate(s.ranges.edit(k), k)
 			s.ranges.drop(k)
 		}
 	}

@@ -11,12 +11,12 @@ import (
 const (
 	frameEvery = 90 * time.Second // between two views that are kept
 	thinTo     = 5 * time.Second  // what comes again and again is kept so often; in between only that it came
-	thinRanges = 30 * time.Second // the same, for the rates of ranges
+	thinRanges = 30 * time.Second // the same, for ranges and segments: what becomes of them is told by events too
 )
 
 // past is what At goes back to: views, and between them the messages, packed. What only counts, and lists that are asked
-// for again and again, are kept every five seconds only, and the ranges' part of it every 30: nothing else fits 15
-// minutes of 60 nodes into 32 MB.
+// for again and again, are kept every five seconds only, and what they say of ranges and segments every 30: nothing else
+// fits 15 minutes of 60 nodes into 32 MB, and all of it beside everything else into 64.
 type past struct {
 	frames []*frame
 	bytes  int
@@ -109,16 +109,16 @@ func (p *past) forget(s *Store, now time.Time) {
 
 // thin is the message itself, or that it came.
 func (p *past) thin(m Message) Message {
-	kind := ""
+	kind, every := "", thinTo
 	switch {
 	case m.Counters != nil:
 		kind = "counters " + string(m.Node)
 	case m.Topic != nil:
-		kind = "topic " + m.Topic.Summary.Name
+		kind, every = "topic "+m.Topic.Summary.Name, thinRanges
 	case m.Topics != nil:
 		kind = "topics"
 	case m.Segments != nil:
-		kind = "segments " + m.Segments.Topic
+		kind, every = "segments "+m.Segments.Topic, thinRanges
 	case m.Nodes != nil:
 		kind = "nodes"
 	case m.Shards != nil:
@@ -126,7 +126,7 @@ func (p *past) thin(m Message) Message {
 	default:
 		return m
 	}
-	if !p.due(kind, m.Time, thinTo) {
+	if !p.due(kind, m.Time, every) {
 		return Message{Time: m.Time, Node: m.Node, Boot: m.Boot}
 	}
 	if m.Counters != nil && !p.due("ranges "+string(m.Node), m.Time, thinRanges) {

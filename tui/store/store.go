@@ -185,14 +185,27 @@ func (s *Store) compose() *View {
 	if s.sampled {
 		s.samples.Version = s.version
 	}
+	v.Ranges, v.Segments, v.Groups = s.ranges.publish(), s.segments.publish(), s.groups.publish()
+	if most := busiest(v.Ranges); most != s.cluster.Busiest {
+		s.cluster.Busiest, s.cluster.Version = most, s.version
+	}
 	v.Cluster, v.Health, v.History = s.cluster, s.health, s.samples
 	v.Nodes, v.Shards, v.Topics = s.nodes.publish(), s.shards.publish(), s.topics.publish()
 	believes := s.observers.publish()
 	v.Believes = Believes{Version: max(believes.Version, s.membersVersion), Members: v.Nodes.keys, Observers: believes.rows}
-	v.Ranges, v.Segments, v.Groups = s.ranges.publish(), s.segments.publish(), s.groups.publish()
 	v.Seals, v.Changes, v.Gaps = s.seals.publish(s.version), s.changes.publish(s.version), s.gaps.publish(s.version)
 	v.Events, v.Logs = s.events.publish(s.version), s.logs.publish(s.version)
 	s.headChanged, s.healthChanged, s.sampled, s.believesChanged = false, false, false, false
 	s.version++
 	return v
+}
+
+// busiest is the rate of the active range that is written to most.
+func busiest(ranges Table[RangeKey, Range]) (most float64) {
+	for _, r := range ranges.rows {
+		if r.State == "active" {
+			most = max(most, r.Steady)
+		}
+	}
+	return most
 }

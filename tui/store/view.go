@@ -56,6 +56,7 @@ type Cluster struct {
 	Ack, Fsync, Replicate, SealGap           sdk.Quantiles
 	BatchesPerSec, BatchRecords, BatchBytes  float64
 	CacheHit                                 float64 // share of reads from memory lately; -1: nothing was read
+	Busiest                                  float64 // the greatest Steady of the active ranges
 	MaxSkewMs                                int64   // between a node's clock and ours, both ways
 
 	RingHash     uint64        // of most nodes
@@ -200,7 +201,7 @@ type Topic struct {
 	Version uint64
 
 	sdk.TopicSummary
-	InBytes, InRecords float64   // a second: the sum over its ranges if all are counted, else as listed
+	InBytes, InRecords float64   // a second, smoothed: the sum over its ranges if all are counted, else as listed
 	AtLeast            bool      // the rate or the size lack something
 	Listed             time.Time // zero: known only by its ranges
 	Detailed           time.Time // zero: its ranges are known only as far as they are busy
@@ -230,9 +231,11 @@ type Range struct {
 	Created  time.Time
 	Sealed   time.Time
 
-	Counted            bool // its leader counts it among its busiest, or it was described just now: the rates hold
-	InBytes, InRecords float64
-	Load               string // unknown, pressure, idle, normal
+	Counted            bool    // its leader counts it among its busiest, or it was described just now: the rates hold
+	byLeader           bool    // the former
+	InBytes, InRecords float64 // a second, smoothed
+	Steady             float64 // InBytes as it is drawn: see the function of that name
+	Load               string  // unknown, pressure, idle, normal
 	Streak             int
 	Leader             sdk.NodeID
 	Segment            sdk.SegmentID // the active one
@@ -242,7 +245,7 @@ type Range struct {
 	Records, Bytes     int64 // 0: not described
 	Segments           int
 
-	byLeader bool // its leader counts it among its busiest
+	rated int64 // when its rate was told, in nanoseconds
 }
 
 // Segment is one segment.

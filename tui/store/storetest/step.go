@@ -18,7 +18,7 @@ func (w *world) step(at time.Duration) (out []store.Message) {
 			out = append(out, w.countersOf(n))
 		}
 	}
-	if slot == 3 {
+	if slot == 3 && !w.o.Calm {
 		out = append(out, w.rolls()...)
 		out = append(out, w.logs()...)
 	}
@@ -36,12 +36,15 @@ const busiest = 50
 
 func (w *world) countersOf(n *node) store.Message {
 	ranges := w.byNode[n.i]
-	wave := 1 + 0.25*math.Sin(float64(w.now.Unix()%60)/60*2*math.Pi+float64(n.i))
+	wave, wobble, spreads := 1+0.25*math.Sin(float64(w.now.Unix()%60)/60*2*math.Pi+float64(n.i)), 0.1, int64(4)
+	if w.o.Calm {
+		wave, wobble, spreads = 1, 0.06, 16
+	}
 	c := &sdk.NodeCounters{ObservedMs: w.now.UnixMilli() + int64(n.i%5) - 2, WindowMs: 10_000, WalFiles: 3, WalBytes: 192 << 20, DiskTotal: 4 << 40, Connections: 40 + n.i}
 	slices.SortStableFunc(ranges, func(a, b *rng) int { return int(b.rate - a.rate) })
 	c.Others = make([]int, 7)
 	for i, r := range ranges {
-		rate := int64(r.rate * wave * (0.95 + 0.1*w.rnd.Float64()))
+		rate := int64(r.rate * wave * (1 - wobble/2 + wobble*w.rnd.Float64()))
 		r.bytes += rate
 		r.offset += rate / recordSize
 		c.InBytesPerSec += rate
@@ -65,7 +68,7 @@ func (w *world) countersOf(n *node) store.Message {
 	c.Leaders, c.Followers, c.Segments = len(ranges), 2*len(ranges), 40*len(ranges)
 	c.DiskUsed = c.DiskTotal / 100 * int64(39+n.i%6)
 	spread := func(p50 int64) sdk.Quantiles {
-		p50 += int64(w.rnd.IntN(int(p50/4) + 1))
+		p50 += int64(w.rnd.IntN(int(p50/spreads) + 1))
 		return sdk.Quantiles{Count: uint64(c.BatchesPerSec * 10), P50Us: p50, P90Us: p50 * 19 / 10, P99Us: p50 * 27 / 10, P999Us: p50 * 7, MaxUs: p50 * 10}
 	}
 	c.Ack, c.Fsync, c.Replicate = spread(2800), spread(1100), spread(1900)

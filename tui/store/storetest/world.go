@@ -17,6 +17,7 @@ type Options struct {
 	Start                         time.Time     // zero: 2026-11-30 12:00:00 UTC
 	Length                        time.Duration // 0: 90 s
 	Quiet                         bool          // nothing happens but load and rolls
+	Calm                          bool          // nothing happens at all: rates wobble by a few per cent
 }
 
 // Large is the cluster that the budgets are made for.
@@ -45,7 +46,7 @@ func (o *Options) ensureDefaults() {
 		o.Start = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	}
 	o.Length = cmp.Or(o.Length, 90*time.Second)
-	o.Quiet = o.Quiet || o.Nodes < 2 // nobody is left to tell
+	o.Quiet = o.Quiet || o.Calm || o.Nodes < 2 // of two, nobody would be left to tell
 }
 
 // Victim is the node that dies.
