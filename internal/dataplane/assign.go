@@ -230,13 +230,11 @@ func (a *actor) openSegment() {
 	a.become(opening)
 	asg := a.current
 	a.underway = asg.Segment
-	state, err := a.stateHere(asg)
-	switch {
-	case err != nil:
-		a.underway = 0
-		a.openFailed(err)
+	switch state, seg := a.stateHere(&asg); {
 	case state != nil:
 		a.makeDurable(asg, state)
+	case seg != 0:
+		a.loadStateHere(asg, seg)
 	default:
 		a.loadState(asg)
 	}

@@ -53,4 +53,6 @@
 //     is counted for its segment and for the node (credit.go): its bytes are the log's, the readers' and every
 //     connection's, and are not copied on the way.
 //   - Nobody posts while holding a lock: the poster may have to run the actor.
+//   - No turn reads from the disk: it may be run by the reader of a connection, and what follows on that is other ranges'
+//     (reads.go). The log's writes do not block either; what is asked of it in a turn it has in memory.
 package dataplane

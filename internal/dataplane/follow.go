@@ -22,6 +22,7 @@ type following struct {
 	refusal replica.Reason // why this process never acks the segment; 0: it may
 
 	replica  *replica.Follower
+	opens    *openArrival     // the last open, while this node looks up what it remembers itself; nil when it does not
 	waiting  []*appendArrival // for the segment to be open, or for room in the log
 	taken    bool             // the first of them has been taken by replica, and not yet by the log
 	full     bool             // something was dropped for want of room
@@ -92,19 +93,7 @@ func (a *actor) openFrom(f *following, m *openArrival) {
 		return
 	}
 	if f.replica.State() == replica.Waiting {
-		state, err := a.stateToFollow(m)
-		switch {
-		case err != nil:
-			a.plane.o.Logger.Warn("segment not followed", "range", a.ref.String(), "segment", f.seg.String(), "error", err)
-			f.replica.Failed()
-			a.refuseFrom(m.from, &m.segmentHead, replica.ReasonFailed)
-			return
-		case state == nil:
-			a.plane.sendAck(m.from.Node, &ackMessage{segmentHead: m.segmentHead, status: ackState, end: a.current.Base})
-			return
-		}
-		f.replica.Open(m.from)
-		a.openCopy(f, state)
+		a.openUnopened(f, m)
 		return
 	}
 	if f.replica.Open(m.from) == replica.Refuse {

@@ -4,24 +4,25 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/rangestate"
+	"github.com/eastguard/eastguard/internal/replica"
 	"github.com/eastguard/eastguard/internal/store"
 )
 
-// stateToFollow is what the range remembers at the base of a segment that another node leads: from what is here, if it is
-// the same that the leader has, else from the leader. nil without an error: the leader is to send it.
-func (a *actor) stateToFollow(m *openArrival) (*rangestate.State, error) {
+// openUnopened opens a segment that another node leads, with what the range remembers at its base: from what is here, if it
+// is the same that the leader has, else from the leader, which is asked to send it. While what is here is read, a later
+// open takes the place of this one, and one that brings the state needs no more of it.
+func (a *actor) openUnopened(f *following, m *openArrival) {
 	if m.hasState {
-		return sentState(m)
+		f.opens = nil
+		state, err := sentState(m)
+		a.openCopy(f, m, state, err)
+		return
 	}
-	own := a.ownState()
-	if own == nil {
-		return nil, nil
+	looks := f.opens != nil
+	f.opens = m
+	if !looks {
+		a.lookUpState(f)
 	}
-	own.Expire(m.openedMs)
-	if own.Checksum() != m.checksum {
-		return nil, nil
-	}
-	return own, nil
 }
 
 // sentState is the state that came with an open; nothing was sent of an empty one.
@@ -39,26 +40,56 @@ func sentState(m *openArrival) (*rangestate.State, error) {
 	return state, nil
 }
 
-// ownState is the state at the current segment's base as this node can compute it, nil when it cannot.
-func (a *actor) ownState() *rangestate.State {
+// lookUpState finds the state at the current segment's base as this node can compute it.
+func (a *actor) lookUpState(f *following) {
 	asg := &a.current
 	if asg.Base == 0 {
-		return rangestate.New()
+		a.lookedUp(f, rangestate.New())
+		return
 	}
 	prev, ok := a.plane.log.Info(asg.Prev)
 	if !ok || prev.Ref != a.ref || prev.DurableEnd < asg.Base || prev.Damaged {
-		return nil
+		a.lookedUp(f, nil)
+		return
 	}
-	state, err := a.plane.stateAt(asg.Prev, asg.Base)
-	if err != nil {
-		a.plane.o.Logger.Warn("range state not readable", "range", a.ref.String(), "segment", asg.Prev.String(), "error", err)
-		return nil
+	a.readState(prev.Segment, asg.Base, func(state *rangestate.State, err error) {
+		if err != nil {
+			a.plane.o.Logger.Warn("range state not readable", "range", a.ref.String(), "segment", prev.Segment.String(), "error", err)
+			state = nil
+		}
+		a.lookedUp(f, state)
+	})
+}
+
+// lookedUp goes on with what this node remembers; nil: it does not.
+func (a *actor) lookedUp(f *following, own *rangestate.State) {
+	m := f.opens
+	if a.following != f || m == nil {
+		return // the segment has ended meanwhile, or the leader's state has come
 	}
-	return state
+	f.opens = nil
+	if own != nil {
+		own.Expire(m.openedMs)
+	}
+	switch {
+	case f.replica.State() != replica.Waiting: // fenced meanwhile
+		a.refuseFrom(m.from, &m.segmentHead, f.replica.Refusal())
+	case own == nil || own.Checksum() != m.checksum:
+		a.plane.sendAck(m.from.Node, &ackMessage{segmentHead: m.segmentHead, status: ackState, end: a.current.Base})
+	default:
+		a.openCopy(f, m, own, nil)
+	}
 }
 
 // openCopy makes the current segment durable here, as one that is followed.
-func (a *actor) openCopy(f *following, state *rangestate.State) {
+func (a *actor) openCopy(f *following, m *openArrival, state *rangestate.State, err error) {
+	if err != nil {
+		a.plane.o.Logger.Warn("segment not followed", "range", a.ref.String(), "segment", f.seg.String(), "error", err)
+		f.replica.Failed()
+		a.refuseFrom(m.from, &m.segmentHead, replica.ReasonFailed)
+		return
+	}
+	f.replica.Open(m.from)
 	a.openDurably(a.specOf(state), func(err error, now time.Time) { a.opened(f, err, now) })
 }
 

@@ -34,6 +34,8 @@ type fakeLog struct {
 	lose      error // the disk's answer to the next appends
 	openErr   error
 	sealErr   error
+	read      func(base.SegmentID) // states lie on a disk, which takes this long; nil: they are in memory
+	readErr   error                // its answer
 	calls     chan func()
 	done      sync.WaitGroup
 	published map[base.SegmentID]int64
@@ -237,15 +239,35 @@ func (l *fakeLog) Segments(ref base.RangeRef) (list []store.SegmentInfo) {
 
 func (l *fakeLog) RangeState(seg base.SegmentID) (*rangestate.State, error) {
 	l.mu.Lock()
+	slow := l.read
+	l.mu.Unlock()
+	if slow != nil {
+		slow(seg)
+	}
+	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.segments[seg]
-	if s == nil {
+	switch {
+	case l.readErr != nil:
+		return nil, l.readErr
+	case s == nil:
 		return nil, errors.New("no such segment")
 	}
 	state := s.state.Clone()
 	state.Commit(s.info.Commit)
 	state.Rollback(s.info.DurableEnd)
 	return state, nil
+}
+
+func (l *fakeLog) HeldState(seg base.SegmentID) (*rangestate.State, bool) {
+	l.mu.Lock()
+	onDisk := l.read != nil
+	l.mu.Unlock()
+	if onDisk {
+		return nil, false
+	}
+	state, err := l.RangeState(seg)
+	return state, err == nil
 }
 
 // fakeCoord answers roll requests as the coordinator would: it seals at the end that was asked for and numbers the

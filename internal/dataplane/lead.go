@@ -119,7 +119,7 @@ func (a *actor) retire() {
 }
 
 // resume brings a retired leader up again, within the same process start. What became of the links meanwhile is found
-// out as for a new one.
+// out as for a new one. The state of a segment that has not ended is in the log's memory.
 func (a *actor) resume(now time.Time) bool {
 	state, err := a.plane.log.RangeState(a.current.Segment)
 	if err != nil {

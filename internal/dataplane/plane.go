@@ -41,7 +41,8 @@ type catalogue interface {
 	Fence(ref base.RangeRef, epoch base.Epoch, seg base.SegmentID, done func(store.FenceAnswer, error)) error
 	Info(seg base.SegmentID) (store.SegmentInfo, bool)
 	Segments(ref base.RangeRef) []store.SegmentInfo
-	RangeState(seg base.SegmentID) (*rangestate.State, error)
+	RangeState(seg base.SegmentID) (*rangestate.State, error) // blocks on the disk
+	HeldState(seg base.SegmentID) (*rangestate.State, bool)   // false: it lies on the disk
 }
 
 // Options say who the node is, what it may use and whom it asks. Zero limits get the defaults named here.
@@ -195,7 +196,8 @@ type Plane struct {
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	tasks  sync.WaitGroup // the watchdog, roll requests, and states that are loaded
+	tasks  sync.WaitGroup // the watchdog, roll requests, and states that are read or loaded
+	reads  reads          // of this node's disk
 	rolls  chan struct{}  // one token per roll request under way
 	loads  chan struct{}  // one token per state that is being loaded
 }

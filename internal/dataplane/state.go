@@ -18,47 +18,69 @@ const (
 	loadHolds  = 200 * time.Millisecond // how long a coordinator's message waits for it; then it is told again, beside others
 )
 
-// stateHere is what the range remembers at a segment's base, from what this node has; nil without an error when that is
-// to be asked elsewhere.
-func (a *actor) stateHere(asg meta.Assignment) (*rangestate.State, error) {
+// stateHere is what the range remembers at a segment's base, from what this node has: the state itself, or the segment here
+// that knows it. Neither: it is to be asked for elsewhere.
+func (a *actor) stateHere(asg *meta.Assignment) (state *rangestate.State, from base.SegmentID) {
 	switch {
 	case a.rest.state != nil: // of the predecessor, which was led here until now
-		return a.rest.state, nil
+		return a.rest.state, 0
 	case asg.Base == 0: // no record, nothing to remember
-		return rangestate.New(), nil
+		return rangestate.New(), 0
 	}
 	seg := asg.Prev
 	if asg.From != nil {
 		seg = asg.From.Segment
 	}
 	if b, ok := a.plane.log.Info(seg); ok && b.DurableEnd >= asg.Base {
-		return a.plane.stateAt(seg, asg.Base)
+		return nil, seg
 	}
 	for _, b := range a.plane.log.Segments(a.ref) { // one that came between was sealed, empty, before it ever opened
 		if b.SealedEnd == asg.Base && b.Segment != asg.Segment {
-			return a.plane.stateAt(b.Segment, asg.Base)
+			return nil, b.Segment
 		}
 	}
 	if asg.From != nil {
-		return nil, nil
+		return nil, 0
 	}
 	// Metadata keeps the segment before one that has not opened, so this one was open somewhere before that went. What
 	// it remembered there cannot be known: producers from before are to hear so.
-	return rangestate.NewForgetful(), nil
+	return rangestate.NewForgetful(), 0
 }
 
-// stateAt is the state of a segment held here at an end that was committed.
+// readState finds the state of a segment held here at an end that was committed, and runs then with it: at once if it is
+// in memory, else in a turn of its own once the disk has answered.
+func (a *actor) readState(seg base.SegmentID, end int64, then func(*rangestate.State, error)) {
+	p := a.plane
+	if state, held := p.log.HeldState(seg); held {
+		then(committedAt(state, end), nil)
+		return
+	}
+	ok := p.read(func() {
+		state, err := p.stateAt(seg, end)
+		a.do(func(time.Time) { then(state, err) })
+	})
+	if !ok {
+		then(nil, base.Errorf(base.CodeShuttingDown, opState, "the broker is stopping"))
+	}
+}
+
+// stateAt is the state of a segment held here at an end that was committed. It may wait for the disk.
 func (p *Plane) stateAt(seg base.SegmentID, end int64) (*rangestate.State, error) {
 	state, err := p.log.RangeState(seg)
 	if err != nil {
 		return nil, err
 	}
+	return committedAt(state, end), nil
+}
+
+// committedAt is a segment's state at its committed end.
+func committedAt(state *rangestate.State, end int64) *rangestate.State {
 	state.Rollback(end)
 	if state.Committed() > end { // the end was forced below what had been acked
-		return rangestate.NewForgetful(), nil
+		return rangestate.NewForgetful()
 	}
 	state.Commit(end)
-	return state, nil
+	return state
 }
 
 // StateAt answers the leader of a successor on another node: what the range remembers at the committed end of a segment
@@ -78,28 +100,46 @@ func (p *Plane) StateAt(ref base.RangeRef, seg base.SegmentID, end int64) ([]byt
 	return state.Encode(), nil
 }
 
-// loadState asks the replicas of the segment before for the state, on a goroutine of a bounded pool. Appends wait
-// meanwhile, up to their deadlines.
+// loadState asks the replicas of the segment before for the state, on a goroutine of a bounded pool.
 func (a *actor) loadState(asg meta.Assignment) {
+	slow := a.watchLoad(asg)
 	ok := a.plane.spawn(a.plane.loads, func(ctx context.Context) {
-		slow := time.AfterFunc(loadHolds, func() { a.do(func(time.Time) { a.loadsSlowly(asg) }) })
 		state, err := a.plane.fetchState(ctx, asg)
-		slow.Stop()
 		a.do(func(time.Time) {
-			if a.phase != opening || a.underway != asg.Segment {
-				return // overtaken by a newer segment
-			}
-			if err != nil {
-				a.underway = 0
-				a.openStateless(err)
-				return
-			}
-			a.makeDurable(asg, state)
+			slow.Stop()
+			a.loaded(asg, state, err, a.openStateless)
 		})
 	})
 	if !ok {
+		slow.Stop()
 		a.underway = 0
 		a.openFailed(base.Errorf(base.CodeBusy, opState, "%d states are being loaded", maxLoads))
+	}
+}
+
+// loadStateHere does the same with a segment that is held here.
+func (a *actor) loadStateHere(asg meta.Assignment, seg base.SegmentID) {
+	slow := a.watchLoad(asg)
+	a.readState(seg, asg.Base, func(state *rangestate.State, err error) {
+		slow.Stop()
+		a.loaded(asg, state, err, a.openFailed)
+	})
+}
+
+// watchLoad looks after those who wait for a state. Appends do meanwhile too, up to their deadlines.
+func (a *actor) watchLoad(asg meta.Assignment) *time.Timer {
+	return time.AfterFunc(loadHolds, func() { a.do(func(time.Time) { a.loadsSlowly(asg) }) })
+}
+
+// loaded opens the segment that the state was loaded for, unless a newer one has overtaken it.
+func (a *actor) loaded(asg meta.Assignment, state *rangestate.State, err error, failed func(error)) {
+	switch {
+	case a.phase != opening || a.underway != asg.Segment:
+	case err != nil:
+		a.underway = 0
+		failed(err)
+	default:
+		a.makeDurable(asg, state)
 	}
 }
 

@@ -356,6 +356,33 @@ func TestRangeStateSurvives(t *testing.T) {
 	require.ErrorIs(t, err, base.CodeSegmentNotFound)
 }
 
+// Of a segment that is being written the state is in memory; of one that has ended, once a checkpoint has been, on the disk
+// alone. Both are the same.
+func TestAStateThatIsHeldNeedsNoDisk(t *testing.T) {
+	n := start(t, vfs.NewMem(), small())
+	n.openSegment(specOf(1, 0, 0))
+	_, held := n.HeldState(2)
+	require.False(t, held, "it is not here")
+	for i := range 3 {
+		require.NoError(t, n.appendWait(1, makeBatch(1, 0, int64(i), 1, 10, 77, int32(i))))
+	}
+	before, held := n.HeldState(1)
+	require.True(t, held)
+	require.NoError(t, n.checkpoint())
+	_, held = n.HeldState(1)
+	require.True(t, held, "it goes on")
+	wait(t, func(done func(error)) error { return n.Seal(1, 3, base.CauseAge, done) })
+	require.Eventually(t, func() bool {
+		require.NoError(t, n.checkpoint())
+		_, held := n.HeldState(1)
+		return !held
+	}, 10*time.Second, time.Millisecond)
+	after, err := n.RangeState(1)
+	require.NoError(t, err)
+	before.Commit(3)
+	require.Equal(t, before.Checksum(), after.Checksum())
+}
+
 func TestSpanLeavesBatchesOut(t *testing.T) {
 	n := start(t, vfs.NewMem(), small())
 	n.openSegment(specOf(1, 0, 0))
