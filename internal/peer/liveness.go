@@ -98,7 +98,7 @@ func (h *Host) meetLocked(p *peer, theirs Hello) {
 
 // watch is the goroutine that pings the silent and gives up the lost.
 func (h *Host) watch(ctx context.Context) error {
-	ticker := time.NewTicker(h.o.PingAfter / 4)
+	ticker := time.NewTicker(h.o.PingAfter / 2)
 	defer ticker.Stop()
 	for {
 		select {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	beatWindow   = 75 * time.Millisecond  // heartbeats to one node within it share a message
+	beatWindow   = 200 * time.Millisecond // heartbeats to one node within it share a message
 	beatPatience = 500 * time.Millisecond // for the slowest group of a message; the others do not wait longer
 	beatTimeout  = 2 * time.Second        // for the whole of it
 	beatsAtMost  = MaxShards              // in one message
