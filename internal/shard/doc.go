@@ -16,7 +16,8 @@
 //
 // Failover follows the connections, not raft's timers: when the node of a leader is given up, or nobody leads, the voters
 // ask each other (watch.go), and once a majority has lost it the one with the longest log is let stand (failover.go,
-// which decides and is pure; stand.go). A group is begun and given up on orders alone (hosting.go).
+// which decides and is pure; stand.go). A leader whose log stands still is lost too, by its own word, which travels with
+// the heartbeats (standstill.go). A group is begun and given up on orders alone (hosting.go).
 //
 // Members and leaders: a reconciler takes each group led here, step by step, to the members that the ring names
 // (reconcile.go; which step is next says planner.Seats), a balancer gives leaderships to the nodes that should have them
