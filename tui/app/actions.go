@@ -108,9 +108,23 @@ func (d *allowDialog) key(m *model, name, text string) tea.Cmd {
 
 // menuDialog lists what can be done to the selection. What cannot is there too, with the reason.
 type menuDialog struct {
-	subject page.Subject
-	reason  string // why nothing can be done at all
-	at      int
+	subject   page.Subject
+	reason    string // why nothing can be changed
+	elsewhere string // why nobody can even be asked
+	at        int
+}
+
+// why an action cannot be done now; empty when it can.
+func (d *menuDialog) why(a page.Action) string { return whyNot(a, d.reason, d.elsewhere) }
+
+func whyNot(a page.Action, forbidden, elsewhere string) string {
+	switch {
+	case a.Why != "":
+		return a.Why
+	case a.Level == page.LevelNone:
+		return elsewhere
+	}
+	return forbidden
 }
 
 // menu opens the actions of the selection.
@@ -120,7 +134,14 @@ func (m *model) menu() {
 		m.say(styles.Info, "there is nothing that can be done to %s", orThis(s.Name))
 		return
 	}
-	m.dialog = &menuDialog{subject: s, reason: m.forbidden()}
+	d := &menuDialog{subject: s, reason: m.forbidden(), elsewhere: m.elsewhere()}
+	for i := range s.Actions { // what can be done is chosen before what cannot
+		if d.why(s.Actions[i]) == "" {
+			d.at = i
+			break
+		}
+	}
+	m.dialog = d
 }
 
 func orThis(name string) string {
@@ -130,24 +151,30 @@ func orThis(name string) string {
 	return name
 }
 
-// forbidden is why no action can be done; empty when they can.
-func (m *model) forbidden() string {
+// elsewhere is why there is no cluster to ask; empty when there is.
+func (m *model) elsewhere() string {
 	switch {
 	case m.opts.Replay != "" || m.opts.Exec == nil:
 		return "this is a recording"
 	case m.past.on:
 		return "this is the past: L goes back to now"
-	case !m.rw:
-		return "read-only: needs --allow-actions or :rw"
 	}
 	return ""
 }
 
+// forbidden is why nothing can be changed; empty when it can.
+func (m *model) forbidden() string {
+	if why := m.elsewhere(); why != "" || m.rw {
+		return why
+	}
+	return "read-only: needs --allow-actions or :rw"
+}
+
 func (d *menuDialog) draw(c *component.Canvas) {
-	box := component.Dialog{Title: "Actions: " + d.subject.Name, Note: "esc to close"}
+	box := component.Dialog{Title: "Actions: " + d.subject.Title(), Note: "esc to close"}
 	for i, a := range d.subject.Actions {
 		style, text := styles.Plain, fmt.Sprintf("%c  %s", a.Key, a.Title)
-		if a.Why != "" || d.reason != "" {
+		if d.why(a) != "" {
 			style = styles.Dim
 		}
 		if a.Why != "" {
@@ -219,14 +246,14 @@ type planDialog struct {
 
 // plan asks for what an action would do.
 func (m *model) plan(s page.Subject, a page.Action) tea.Cmd {
-	why := m.forbidden()
-	if why == "" {
-		why = a.Why
-	}
-	if why != "" {
+	if why := whyNot(a, m.forbidden(), m.elsewhere()); why != "" {
 		m.closeDialog()
-		m.say(styles.Warn, "%s: %s", strings.TrimRight(a.Title, "…"), why)
+		m.say(styles.Warn, "%s: %s", a.Head, why)
 		return nil
+	}
+	if a.Level == page.LevelNone {
+		m.dialog = &textDialog{title: commandLine(a.Command), lines: []string{"asking…"}, wait: true}
+		return m.env.exec(a.Command)
 	}
 	d := &planDialog{subject: s, action: a}
 	if a.Level == page.LevelName || m.opts.Context.Protected {
@@ -248,7 +275,7 @@ func confirmName(s page.Subject) string {
 }
 
 func (d *planDialog) draw(c *component.Canvas) {
-	box := component.Dialog{Title: strings.TrimRight(d.action.Title, "…") + " " + d.subject.Name, Style: styles.Warn, Note: d.note}
+	box := component.Dialog{Title: d.action.Head, Style: styles.Warn, Note: d.note}
 	look := styles.Plain
 	if d.failed {
 		box.Style, look = styles.Bad, styles.Bad
@@ -281,6 +308,9 @@ func (d *planDialog) keys() []page.KeyHint {
 		confirm.Key = "⏎"
 	}
 	hints := []page.KeyHint{{Key: "ctrl-y", Does: "copy command"}, {Key: "esc", Does: "cancel"}}
+	if d.failed {
+		hints[1].Does = "close"
+	}
 	if d.ready && !d.doing {
 		hints = slices.Insert(hints, 0, confirm)
 	}

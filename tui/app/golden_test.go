@@ -42,15 +42,15 @@ func scenes() []scene {
 		{name: "allow", then: func(b *bench) { b.press(":"); b.write("rw"); b.press("enter") }},
 		{name: "allow-protected", opts: Options{Context: protected.Context}, then: func(b *bench) { b.press(":"); b.write("rw"); b.press("enter"); b.write("prod") }},
 		{name: "confirm-yes", opts: allowed, then: answering(
-			"plan: transfer shard 3\n  from    n4, term 7\n  to      n1, which leads 2 shards\n  takes   about 150 ms, in which the shard takes no changes\n", nil, "3", "down", "x", "t",
+			"plan: transfer shard 0\n  from    n4, term 4\n  to      n5, which leads 3 shards\n  takes   about 150 ms, in which the shard takes no changes\n", nil, "3", "down", "x", "t",
 		)},
 		{name: "confirm-name", opts: allowed, then: func(b *bench) {
 			answering("plan: delete topic orders\n  ranges      8 active, 3 sealed\n  segments    412 on 5 nodes, 228 GiB\n  consumers   billing and search-index read it now: both will stop with \"not found\"\n  cannot be undone\n", nil, "4", "down", "ctrl+d")(b)
 			b.write("ord")
 		}},
-		{name: "confirm-protected", opts: protected, then: answering("plan: seal segment s905 of orders/r41\n", nil, "6", "down", "x", "e")},
-		{name: "plan-failed", opts: allowed, then: answering("error: shard 3 has moved meanwhile: n2 leads it now\n  hint: shard describe 3 shows who leads it\n", &sdk.Error{Code: sdk.CodeNotLeader, Msg: "shard 3 has moved"}, "3", "down", "x", "t")},
-		{name: "describe", then: answering("SHARD  3\nSTATE  ok\nLEADER n4, term 7, since 2026-11-28 11:02:13\n", nil, "3", "down", "d")},
+		{name: "confirm-protected", opts: protected, then: answering("plan: seal segment s1052 of sessions/r1\n  producers wait about 100 ms while the next segment opens\n", nil, "6", "down", "x", "e")},
+		{name: "plan-failed", opts: allowed, then: answering("error: shard 0 has moved meanwhile: n2 leads it now\n  hint: shard describe 0 shows who leads it\n", &sdk.Error{Code: sdk.CodeNotLeader, Msg: "shard 0 has moved"}, "3", "down", "x", "t")},
+		{name: "describe", then: answering("SHARD  0\nSTATE  ok\nLEADER n4, term 4, since 2026-11-28 11:02:13\n", nil, "3", "down", "d")},
 		{name: "find", then: func(b *bench) { b.press("ctrl+p"); b.write("ord") }},
 		{name: "find-nothing", then: func(b *bench) { b.press("ctrl+p"); b.write("zzz") }, sizes: []string{"80x24"}},
 		{name: "command", then: func(b *bench) { b.press(":") }},

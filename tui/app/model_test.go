@@ -221,8 +221,13 @@ func TestActionsAreReadOnlyUntilAllowed(t *testing.T) {
 	d, ok := b.dialog.(*menuDialog)
 	require.True(t, ok, "%s", strings.Join(b.canvas.Plain(), "\n"))
 	b.shows(t, "read-only: needs --allow-actions or :rw", "$ eg-cli "+strings.Join(d.subject.Actions[0].Command, " "))
-	b.press("enter")
+	b.press("l")
 	require.Empty(t, b.ran, "nothing is even asked")
+	b.shows(t, "leave: read-only")
+	b.press("x", "p")
+	require.Equal(t, [][]string{{"node", "ping", d.subject.Name}}, b.ran, "what changes nothing is done at once, and has no plan")
+	b.press("esc")
+	b.ran = nil
 	b.press(":")
 	b.write("rw")
 	b.press("enter", "n")
@@ -237,7 +242,7 @@ func TestActionsAreReadOnlyUntilAllowed(t *testing.T) {
 	require.True(t, ok)
 	a := -1
 	for i, x := range d.subject.Actions {
-		if x.Why == "" && a < 0 {
+		if x.Why == "" && x.Level != page.LevelNone && a < 0 {
 			a = i
 		}
 	}

@@ -207,8 +207,8 @@ func aboutGroup(g *store.Group) Subject {
 	return Subject{
 		Kind: KindGroup, Name: g.Group, Open: Groups, Describe: []string{"group", "describe", g.Group},
 		Actions: []Action{
-			{Key: 'r', Title: "reset offsets…", Command: []string{"group", "reset-offsets", g.Group}, Level: LevelYes, Why: why},
-			{Key: 'd', Title: "delete…", Command: []string{"group", "delete", g.Group}, Level: LevelName, Why: why},
+			{Key: 'r', Title: "reset offsets…", Head: "Reset the offsets of group " + g.Group, Command: []string{"group", "reset-offsets", g.Group}, Level: LevelYes, Why: why},
+			{Key: 'd', Title: "delete…", Head: "Delete group " + g.Group, Command: []string{"group", "delete", g.Group}, Level: LevelName, Why: why},
 		},
 	}
 }

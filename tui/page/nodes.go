@@ -206,9 +206,9 @@ func aboutNode(v *store.View, id sdk.NodeID) Subject {
 		living = "the node is alive"
 	}
 	s.Actions = []Action{
-		{Key: 'p', Title: "ping", Command: []string{"node", "ping", name}, Why: gone},
-		{Key: 'l', Title: "leave…", Command: []string{"node", "leave", name}, Level: LevelYes, Why: gone},
-		{Key: 'f', Title: "forget…", Command: []string{"node", "forget", name}, Level: LevelName, Why: living},
+		{Key: 'p', Title: "ping", Head: "Ping node " + name, Command: []string{"node", "ping", name}, Why: gone},
+		{Key: 'l', Title: "leave…", Head: "Let node " + name + " leave", Command: []string{"node", "leave", name}, Level: LevelYes, Why: gone},
+		{Key: 'f', Title: "forget…", Head: "Forget node " + name, Command: []string{"node", "forget", name}, Level: LevelName, Why: living},
 	}
 	return s
 }

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"strings"
+
 	"github.com/eastguard/eastguard/tui/component"
 	"github.com/eastguard/eastguard/tui/store"
 )
@@ -88,6 +90,16 @@ const (
 	KindLog
 )
 
+var kinds = [...]string{"", "node", "shard", "topic", "range", "segment", "group", "event", "line"}
+
+// String is what a kind is called.
+func (k Kind) String() string {
+	if int(k) >= len(kinds) {
+		return ""
+	}
+	return kinds[k]
+}
+
 // Subject is what a row stands for: what can be opened, copied and acted on.
 type Subject struct {
 	Kind Kind
@@ -101,10 +113,13 @@ type Subject struct {
 	Actions  []Action
 }
 
+// Title names a subject with its kind: shard 12, topic orders.
+func (s Subject) Title() string { return strings.TrimSpace(s.Kind.String() + " " + s.Name) }
+
 // Level is how much a confirmation asks for.
 type Level uint8
 
-// The levels: none, a y, the name typed.
+// The levels: none, for what changes nothing; a y; the name typed.
 const (
 	LevelNone Level = iota
 	LevelYes
@@ -114,7 +129,8 @@ const (
 // Action is something that can be done to a subject.
 type Action struct {
 	Key     rune
-	Title   string   // drain…
+	Title   string   // leave…, as the menu has it
+	Head    string   // Let node n3 leave, as the question is headed
 	Command []string // the words behind eg-cli
 	Level   Level
 	Why     string // why it is not possible now; empty: it is

@@ -348,8 +348,8 @@ func aboutRange(r *store.Range) Subject {
 	why := "this version has no such command"
 	s := Subject{Kind: KindRange, Name: topic + "/" + id, Topic: topic, Range: id, Open: Segments, Describe: []string{"topic", "describe", topic, "--ranges"}}
 	s.Actions = []Action{
-		{Key: 's', Title: "split…", Command: []string{"range", "split", topic, id, "--at", "mid"}, Level: LevelYes, Why: why},
-		{Key: 'm', Title: "merge…", Command: []string{"range", "merge", topic, id}, Level: LevelYes, Why: why},
+		{Key: 's', Title: "split…", Head: "Split range " + s.Name, Command: []string{"range", "split", topic, id, "--at", "mid"}, Level: LevelYes, Why: why},
+		{Key: 'm', Title: "merge…", Head: "Merge range " + s.Name, Command: []string{"range", "merge", topic, id}, Level: LevelYes, Why: why},
 	}
 	if r.Segment != 0 {
 		s.Actions = append(s.Actions, sealAction(r.Segment, r.State))
@@ -358,7 +358,7 @@ func aboutRange(r *store.Range) Subject {
 }
 
 func sealAction(id sdk.SegmentID, state string) Action {
-	a := Action{Key: 'e', Title: "end its segment…", Command: []string{"segment", "seal", id.String()}, Level: LevelYes}
+	a := Action{Key: 'e', Title: "end its segment…", Head: "End segment " + id.String(), Command: []string{"segment", "seal", id.String()}, Level: LevelYes}
 	if state != "active" {
 		a.Why = "it is sealed already"
 	}

@@ -340,7 +340,7 @@ func (segments) About(v *store.View, st *State) Subject {
 		Kind: KindSegment, Name: id, Topic: s.Range.Topic, Range: s.Range.Range.String(), Open: Events,
 		Describe: []string{"segment", "describe", id},
 		Actions: []Action{
-			{Key: 'V', Title: "verify", Command: []string{"segment", "verify", id}, Why: "this version has no such command"},
+			{Key: 'V', Title: "verify", Head: "Verify segment " + id, Command: []string{"segment", "verify", id}, Why: "this version has no such command"},
 			sealAction(s.ID, s.State),
 		},
 	}

@@ -263,8 +263,8 @@ func (shards) About(v *store.View, st *State) Subject {
 	return Subject{
 		Kind: KindShard, Name: id, Open: Events, Describe: []string{"shard", "describe", id},
 		Actions: []Action{
-			{Key: 't', Title: "transfer to " + to + "…", Command: []string{"shard", "transfer", id, to}, Level: LevelYes, Why: why},
-			{Key: 'b', Title: "balance all…", Command: []string{"shard", "balance"}, Level: LevelYes},
+			{Key: 't', Title: "transfer to " + to + "…", Head: "Transfer shard " + id + " to " + to, Command: []string{"shard", "transfer", id, to}, Level: LevelYes, Why: why},
+			{Key: 'b', Title: "balance all…", Head: "Balance the leaders of all shards", Command: []string{"shard", "balance"}, Level: LevelYes},
 		},
 	}
 }

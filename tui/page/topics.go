@@ -197,8 +197,8 @@ func aboutTopic(_ *store.View, t *store.Topic) Subject {
 	return Subject{
 		Kind: KindTopic, Name: t.Name, Topic: t.Name, Open: Ranges, Describe: []string{"topic", "describe", t.Name},
 		Actions: []Action{
-			{Key: 'a', Title: "alter…", Command: []string{"topic", "alter", t.Name}, Level: LevelYes, Why: "name the setting in eg-cli: C copies the command"},
-			{Key: 'd', Title: "delete…", Command: []string{"topic", "delete", t.Name}, Level: LevelName},
+			{Key: 'a', Title: "alter…", Head: "Alter topic " + t.Name, Command: []string{"topic", "alter", t.Name}, Level: LevelYes, Why: "name the setting in eg-cli: C copies the command"},
+			{Key: 'd', Title: "delete…", Head: "Delete topic " + t.Name, Command: []string{"topic", "delete", t.Name}, Level: LevelName},
 		},
 	}
 }
