@@ -28,6 +28,11 @@ type Verdict struct {
 //  2. Extents of replicas that ran unbroken since they got the segment decide, by minimum; one is enough.
 //  3. Only if none came, the maximum of the restarted ones decides, so that one silently shortened disk never lowers
 //     the end: two or more of them, or one if the factor is 1 or the others are out.
+//
+// After a maximum some copies may be short, in the worst case all but one. The successor opens all the same: they copy what
+// they lack as soon as they hear of the end, and to hold the range's writers up for that would make the copying no faster
+// and the one whole copy no safer. Nor may the commit wait, since it is what keeps a later verdict, made without that copy,
+// from ending the segment below it.
 func DecideEnd(seg *meta.Segment, config base.TopicConfig, answers []meta.FenceAnswer, view topology.View) Verdict {
 	var unbroken, restarted []meta.FenceAnswer
 	var silent, unusable int
