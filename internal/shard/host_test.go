@@ -336,11 +336,16 @@ func TestClosingInTheMiddleOfThingsLeavesNothingBehind(t *testing.T) {
 		o := options(vfs.NewMem())
 		h := start(t, o)
 		var wg sync.WaitGroup
+		done := make(chan struct{}, 1)
 		for w := range 16 {
 			wg.Go(func() {
 				for i := 0; ; i++ {
 					if err := create(context.Background(), h, 1000*w+i); err != nil {
 						return
+					}
+					select {
+					case done <- struct{}{}:
+					default:
 					}
 					if h.View(context.Background(), base.RootShard, func(*meta.State) error { return nil }) != nil {
 						return
@@ -348,7 +353,9 @@ func TestClosingInTheMiddleOfThingsLeavesNothingBehind(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Duration(round) * time.Millisecond) // lets them be anywhere
+		for range 4 * round { // they are anywhere then
+			<-done
+		}
 		require.NoError(t, h.Close())
 		wg.Wait() // nobody hangs, although no context ends
 	}
