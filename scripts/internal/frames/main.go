@@ -103,7 +103,7 @@ func draw(v *store.View, now time.Time, view string, width, height int) []string
 	}
 	st := page.NewState()
 	st.Frame = page.Frame{Now: now, Clock: now, Rate: "4 Hz", Still: true, ReadOnly: true}
-	for _, a := range []keymap.Action{keymap.Help, keymap.Filter, keymap.Command, keymap.Open, keymap.Pause, keymap.StepBack, keymap.Quit} {
+	for _, a := range []keymap.Action{keymap.Help, keymap.Filter, keymap.Command, keymap.Open, keymap.Zoom, keymap.Pause, keymap.StepBack, keymap.Actions, keymap.Quit} {
 		h := a.Hint()
 		st.Frame.Keys = append(st.Frame.Keys, page.KeyHint{Key: h.Key, Does: h.Text})
 	}

@@ -25,8 +25,8 @@ var palette = [16]string{
 	"#6f7683", "#ff7b72", "#7ee787", "#f2cc60", "#79c0ff", "#d2a8ff", "#56d4dd", "#ffffff",
 }
 
-// svg draws lines as a terminal shows them: one text element a run of cells that look the same, each with its place and
-// its length, so that it stays aligned in any font.
+// svg draws lines as a terminal shows them: words that look the same are one text element, each with its place and its
+// length, so that all stays aligned in any font.
 func svg(lines []string, width, height int) (string, error) {
 	e, err := screen(lines, width, height)
 	if err != nil {
@@ -46,9 +46,10 @@ func svg(lines []string, width, height int) (string, error) {
 
 // stretch is neighbouring cells that look the same.
 type stretch struct {
-	x, cells int
-	text     strings.Builder
-	look     look
+	x     int
+	cells []string // what each holds; a wide one is a stretch of its own
+	wide  int      // cells that it takes
+	look  look
 }
 
 type look struct {
@@ -72,8 +73,8 @@ func drawRow(b *strings.Builder, at func(x, y int) *uv.Cell, y, width int) {
 			r.flush(b, y)
 			r = &stretch{x: x, look: l}
 		}
-		r.text.WriteString(text)
-		r.cells += cells
+		r.cells = append(r.cells, text)
+		r.wide += cells
 		x += cells
 		if cells > 1 {
 			r.flush(b, y)
@@ -83,15 +84,31 @@ func drawRow(b *strings.Builder, at func(x, y int) *uv.Cell, y, width int) {
 	r.flush(b, y)
 }
 
+// flush writes the ground of a stretch, and its text in pieces: what stands behind a gap has a place of its own, so that
+// it is where it belongs in a font of another width, too.
 func (r *stretch) flush(b *strings.Builder, y int) {
-	text := r.text.String()
-	if r.cells == 0 || strings.TrimSpace(text) == "" && r.look.back == "" {
+	if r.wide == 0 {
 		return
 	}
-	x, top := margin+float64(r.x)*cellWidth, margin+y*cellHeight
 	if r.look.back != "" {
-		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n", x, top, float64(r.cells)*cellWidth, cellHeight, r.look.back)
+		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n", left(r.x), top(y), float64(r.wide)*cellWidth, cellHeight, r.look.back)
 	}
+	for from := 0; from < len(r.cells); {
+		if r.cells[from] == " " {
+			from++
+			continue
+		}
+		to := from + 1
+		for to < len(r.cells) && (r.cells[to] != " " || to+1 < len(r.cells) && r.cells[to+1] != " ") {
+			to++
+		}
+		r.write(b, y, from, to)
+		from = to
+	}
+}
+
+// write writes some of the cells as one text.
+func (r *stretch) write(b *strings.Builder, y, from, to int) {
 	more := ""
 	if r.look.bold {
 		more += ` font-weight="bold"`
@@ -99,9 +116,18 @@ func (r *stretch) flush(b *strings.Builder, y int) {
 	if r.look.underline {
 		more += ` text-decoration="underline"`
 	}
+	cells := to - from
+	if len(r.cells) == 1 {
+		cells = r.wide
+	}
 	fmt.Fprintf(b, `<text x="%.1f" y="%d" textLength="%.1f" lengthAdjust="spacingAndGlyphs" xml:space="preserve" fill="%s"%s>%s</text>`+"\n",
-		x, top+cellHeight-3, float64(r.cells)*cellWidth, r.look.fill, more, html.EscapeString(text))
+		left(r.x+from), top(y)+cellHeight-3, float64(cells)*cellWidth, r.look.fill, more, html.EscapeString(strings.Join(r.cells[from:to], "")))
 }
+
+// left and top are where a cell begins.
+func left(x int) float64 { return margin + float64(x)*cellWidth }
+
+func top(y int) int { return margin + y*cellHeight }
 
 func lookOf(s uv.Style) look {
 	l := look{fill: hex(s.Fg, ink), back: hex(s.Bg, ""), bold: s.Attrs&uv.AttrBold != 0, underline: s.Underline != uv.UnderlineNone}

@@ -24,6 +24,15 @@ func TestSVG(t *testing.T) {
 	}
 }
 
+// TestPlaces: what stands behind a gap has a place of its own.
+func TestPlaces(t *testing.T) {
+	picture, err := svg([]string{"│ one two   3 │"}, 15, 1)
+	require.NoError(t, err)
+	for _, want := range []string{`<text x="12.0" y="25" textLength="75.6" lengthAdjust="spacingAndGlyphs" xml:space="preserve" fill="#d6d9de">│ one two</text>`, `<text x="112.8" y="25" textLength="25.2" `, `>3 │</text>`} {
+		require.Contains(t, picture, want)
+	}
+}
+
 func wellFormed(t *testing.T, text string) {
 	t.Helper()
 	dec := xml.NewDecoder(strings.NewReader(text))
