@@ -32,7 +32,7 @@ func (h *Host) accept(ctx context.Context, l net.Listener, tag Tag) error {
 			return nil
 		case err != nil:
 			h.o.Logger.Warn("accept failed", "tag", tag.String(), "error", err)
-			h.rest(ctx)
+			rest(ctx)
 			continue
 		}
 		guest := room.Enter(nc)
@@ -47,10 +47,12 @@ func (h *Host) accept(ctx context.Context, l net.Listener, tag Tag) error {
 	}
 }
 
-// rest lets a moment pass after a listener's error.
-func (h *Host) rest(ctx context.Context) {
+// restFor is the moment that passes after a listener's error: it may be out of file descriptors.
+const restFor = 50 * time.Millisecond
+
+func rest(ctx context.Context) {
 	select {
-	case <-time.After(h.o.RetryFirst):
+	case <-time.After(restFor):
 	case <-ctx.Done():
 	}
 }

@@ -1,6 +1,8 @@
 package peer
 
 import (
+	"context"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,6 +121,42 @@ func TestRefusedAtOnce(t *testing.T) {
 		require.LessOrEqual(t, nodes[0].waitStatus("n2", Reachable), 2*time.Second)
 		require.Equal(t, uint64(2), nodes[0].Liveness()["n2"].Boot)
 		require.Equal(t, again.o.Instance, nodes[0].Liveness()["n2"].Instance)
+	})
+}
+
+// A process that is killed closes its connections one after the other, and its ports at some time in between: who redials at
+// once may find the port open still, and loses that connection too. The next attempt follows within milliseconds, because a
+// refused port is what a segment's end waits for.
+func TestAPortThatClosesAfterItsConnections(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		dying := false
+		a := w.start("n1", func(o *Options) {
+			dial := o.Dial
+			o.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+				if !dying {
+					return dial(ctx, addr)
+				}
+				dying = false
+				near, far := net.Pipe()
+				return near, far.Close()
+			}
+		})
+		b := w.start("n2")
+		for _, n := range []*node{a, b} {
+			require.NoError(t, n.Keep([]base.NodeID{"n1", "n2"}))
+		}
+		w.settle(a, b)
+		time.Sleep(time.Minute)
+		for round := range 50 {
+			dying = true
+			w.network.Kill("n2")
+			require.LessOrEqual(t, a.waitStatus("n2", Refused), 10*time.Millisecond, "round %d", round)
+			b.stop()
+			b = w.start("n2")
+			require.NoError(t, b.Keep([]base.NodeID{"n1", "n2"}))
+			a.waitStatus("n2", Reachable)
+			time.Sleep(time.Minute)
+		}
 	})
 }
 

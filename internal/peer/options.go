@@ -32,7 +32,7 @@ type Options struct {
 	CutAfter    time.Duration // of silence: the connection is closed and dialled again. 5 s
 	BulkIdle    time.Duration // after which a bulk lane is closed. 30 s
 	DialTimeout time.Duration // of one attempt, hello included. 2 s
-	RetryFirst  time.Duration // the first pause before a redial is up to this, doubling. 50 ms
+	RetryFirst  time.Duration // the first pause before a redial is up to this, doubling. 5 ms
 	RetryMost   time.Duration // up to this. 1 s
 
 	MaxPeers      int   // nodes connected or kept. 1,024
@@ -59,7 +59,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.CutAfter, 5*time.Second)
 	orDefault(&o.BulkIdle, 30*time.Second)
 	orDefault(&o.DialTimeout, 2*time.Second)
-	orDefault(&o.RetryFirst, 50*time.Millisecond)
+	orDefault(&o.RetryFirst, 5*time.Millisecond)
 	orDefault(&o.RetryMost, time.Second)
 	orDefault(&o.MaxPeers, 1024)
 	orDefault(&o.MaxInFlight, 4096)
