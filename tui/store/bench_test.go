@@ -90,25 +90,28 @@ func TestBudget(t *testing.T) {
 	require.Same(t, v, s.View(now))
 }
 
-// Fifteen minutes of 60 nodes fit into 32 MB: nothing is dropped for its size.
+// Fifteen minutes of 60 nodes fit into half of what the history may take: nothing is dropped for its size.
 func TestFifteenMinutesFit(t *testing.T) {
-	s, second := large(t, store.Options{})
-	minutes := 3
+	o := storetest.Large(1)
+	o.Quiet, o.Length = true, 4*time.Minute
 	if soak {
-		minutes = 15
+		o.Length = 20 * time.Minute
 	}
-	first := 0
-	for i := range minutes * 60 {
-		for _, m := range second[i%2] {
-			m.Time = m.Time.Add(time.Duration(i+2) * time.Second)
-			s.Apply(m)
-		}
-		if i == 100 {
-			first = s.HistoryBytes()
+	s := store.New(store.Options{})
+	first, begun := 0, time.Duration(0)
+	for m := range storetest.Stream(o) {
+		s.Apply(m)
+		if at := m.Time.Sub(t0); first == 0 && at > 100*time.Second {
+			first, begun = s.HistoryBytes(), at
 		}
 	}
-	perMinute := (s.HistoryBytes() - first) * 60 / (minutes*60 - 101)
+	if soak {
+		require.LessOrEqual(t, s.HistoryBytes(), 16<<20)
+		require.GreaterOrEqual(t, t0.Add(o.Length).Sub(s.Oldest()), 15*time.Minute)
+		return
+	}
+	perMinute := int(float64(s.HistoryBytes()-first) / (o.Length - begun).Minutes())
 	t.Logf("history: %d KB to begin with, %d KB a minute", first>>10, perMinute>>10)
-	require.LessOrEqual(t, first+perMinute*14, 28<<20)
+	require.LessOrEqual(t, first+perMinute*14, 16<<20)
 	require.Equal(t, t0, s.Oldest())
 }

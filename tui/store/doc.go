@@ -9,6 +9,6 @@
 // One second in the life of a node: the feed hands over its counters, [Store.Apply] puts them into the node's row and
 // into the rows of the ranges it leads; four times a second the program asks for a View, and draws if it is another.
 //
-// The last 15 minutes are kept as messages, packed, between views taken once a minute: [Store.At] goes back to one of
-// those and applies what came after it. Messages as JSON lines are also what eg-top records and replays.
+// The last 15 minutes are kept as messages between views taken every minute and a half, both packed: [Store.At] goes back
+// to one of those and applies what came after it. Messages as JSON lines are also what eg-top records and replays.
 package store

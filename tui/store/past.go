@@ -2,25 +2,27 @@ package store
 
 import (
 	"bytes"
-	"compress/flate"
 	"encoding/json"
+	"maps"
 	"time"
-	"unsafe"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 const (
 	frameEvery = 90 * time.Second // between two views that are kept
 	thinTo     = 5 * time.Second  // what comes again and again is kept so often; in between only that it came
-	thinRanges = 30 * time.Second // the same, for ranges and segments: what becomes of them is told by events too
+	thinRanges = 45 * time.Second // the same, for ranges and segments: what becomes of them is told by events too
+	packWindow = 512 << 10        // how far back the packer looks
 )
 
-// past is what At goes back to: views, and between them the messages, packed. What only counts, and lists that are asked
-// for again and again, are kept every five seconds only, and what they say of ranges and segments every 30: nothing else
-// fits 15 minutes of 60 nodes into 32 MB, and all of it beside everything else into 64.
+// past is what At goes back to: views, and between them the messages, all of it packed. What only counts, and lists that
+// are asked for again and again, are kept every five seconds only, and what they say of ranges and segments every 45:
+// 15 minutes of 60 nodes then take about 10 MB.
 type past struct {
 	frames []*frame
 	bytes  int
-	packer *flate.Writer
+	packer *zstd.Encoder
 	kept   map[string]time.Time // when the last message of its kind was kept
 
 	scrub scrub
@@ -28,8 +30,10 @@ type past struct {
 
 // frame is a view, and what came after it until the next.
 type frame struct {
-	view   *View
-	size   int // of the view: what it alone keeps alive, about
+	time   time.Time // of the view
+	image  []byte    // the view, packed
+	logs   logs      // of the view
+	size   int       // of what the logs alone keep alive, about
 	packed bytes.Buffer
 	count  int
 }
@@ -42,14 +46,14 @@ type scrub struct {
 	store    *Store
 }
 
-func (f *frame) bytes() int { return f.size + f.packed.Cap() }
+func (f *frame) bytes() int { return len(f.image) + f.size + f.packed.Cap() }
 
 // keep remembers a message that is about to be applied.
 func (p *past) keep(s *Store, m Message) {
 	if s.opts.History < 0 {
 		return
 	}
-	if len(p.frames) == 0 || m.Time.Sub(p.last().view.Time) >= frameEvery || p.full(s) {
+	if len(p.frames) == 0 || m.Time.Sub(p.last().time) >= frameEvery || p.full(s) {
 		p.begin(s, m.Time)
 	}
 	line, err := json.Marshal(p.thin(m))
@@ -72,32 +76,57 @@ func (p *past) last() *frame { return p.frames[len(p.frames)-1] }
 
 // begin ends a frame and begins another with all that is known now.
 func (p *past) begin(s *Store, now time.Time) {
-	var before uint64
+	var before logs
 	if len(p.frames) > 0 {
-		_ = p.packer.Close() // into memory
-		f := p.last()
-		full := f.packed.Cap()
-		f.packed = *bytes.NewBuffer(bytes.Clone(f.packed.Bytes()))
-		p.bytes += f.packed.Cap() - full
-		before = f.view.Version
+		p.end()
+		before = p.last().logs
 	}
 	view := *s.View(s.time)
 	view.Time = now
-	f := &frame{view: &view, size: sizeAfter(&view, before)}
-	if p.packer == nil {
-		p.packer, _ = flate.NewWriter(&f.packed, flate.BestSpeed)
-	} else {
-		p.packer.Reset(&f.packed)
-	}
-	p.kept = make(map[string]time.Time)
+	f := &frame{time: now, logs: logsOf(&view)}
+	f.image, f.size = p.pack(&view), f.logs.sizeSince(before)
+	p.packer.Reset(&f.packed)
 	p.frames = append(p.frames, f)
 	p.bytes += f.bytes()
+	maps.DeleteFunc(p.kept, func(_ string, at time.Time) bool { return now.Sub(at) > thinRanges }) // those are due anyway
 	p.forget(s, now)
+}
+
+// end ends the last frame: nothing comes to it any more.
+func (p *past) end() {
+	_ = p.packer.Close() // into memory
+	f := p.last()
+	p.bytes -= f.packed.Cap()
+	f.packed = *bytes.NewBuffer(bytes.Clone(f.packed.Bytes()))
+	p.bytes += f.packed.Cap()
+}
+
+// pack makes the image of a view.
+func (p *past) pack(v *View) []byte {
+	var packed bytes.Buffer
+	if p.packer == nil {
+		p.packer, p.kept = newPacker(), make(map[string]time.Time)
+	}
+	p.packer.Reset(&packed)
+	if err := freeze(p.packer, v); err != nil {
+		panic(err) // a type that cannot be written: no view is to blame
+	}
+	_ = p.packer.Close() // into memory
+	return bytes.Clone(packed.Bytes())
+}
+
+func newPacker() *zstd.Encoder {
+	packer, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(packWindow), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		panic(err) // the options are wrong
+	}
+	return packer
 }
 
 // forget drops frames that are too old, or too many.
 func (p *past) forget(s *Store, now time.Time) {
-	for len(p.frames) > 1 && (now.Sub(p.frames[1].view.Time) >= s.opts.History || p.bytes > s.opts.HistoryBytes*7/8) {
+	for len(p.frames) > 1 && (now.Sub(p.frames[1].time) >= s.opts.History || p.bytes > s.opts.HistoryBytes*7/8) {
 		p.bytes -= p.frames[0].bytes()
 		if p.scrub.frame == p.frames[0] {
 			p.scrub = scrub{}
@@ -148,43 +177,12 @@ func (p *past) due(kind string, now time.Time, every time.Duration) bool {
 	return true
 }
 
-// sizeAfter is what a view keeps alive beside one of an earlier version, about.
-func sizeAfter(v *View, version uint64) int {
-	n := 4096
-	n += changedSize(v.Nodes, version, func(r *Node) (uint64, int) { return r.Version, len(r.counted)*24 + 2*4*nodeSamples })
-	n += changedSize(v.Ranges, version, func(r *Range) (uint64, int) { return r.Version, 4 * (len(r.Parents) + len(r.Children)) })
-	n += changedSize(v.Topics, version, func(r *Topic) (uint64, int) { return r.Version, 64 })
-	n += changedSize(v.Segments, version, func(r *Segment) (uint64, int) { return r.Version, 48 * len(r.Replicas) })
-	n += changedSize(v.Shards, version, func(r *Shard) (uint64, int) { return r.Version, 16 * (len(r.Voters) + len(r.NonVoters)) })
-	n += changedSize(v.Groups, version, func(r *Group) (uint64, int) { return r.Version, 128*len(r.Members) + 4*trendLength })
-	for _, o := range v.Believes.Observers {
-		if o.Version > version {
-			n += len(o.Beliefs) * int(unsafe.Sizeof(Belief{}))
-		}
-	}
-	n += 6 * 4 * historySamples
-	return n
-}
-
-func changedSize[K comparable, R any](t Table[K, R], version uint64, of func(*R) (uint64, int)) int {
-	if t.Version <= version {
-		return 0
-	}
-	n := 8 * len(t.rows)
-	for _, r := range t.rows {
-		if at, more := of(r); at > version {
-			n += int(unsafe.Sizeof(*r)) + more
-		}
-	}
-	return n
-}
-
 // Oldest is how far back At goes; zero: nothing is kept.
 func (s *Store) Oldest() time.Time {
 	if len(s.past.frames) == 0 {
 		return time.Time{}
 	}
-	return s.past.frames[0].view.Time
+	return s.past.frames[0].time
 }
 
 // HistoryBytes is what the history takes, about.
@@ -192,7 +190,7 @@ func (s *Store) HistoryBytes() int { return s.past.bytes }
 
 // At is the view as it was at a time, or at the oldest that is kept; ok is false when nothing is. Its versions say
 // nothing about those of other views: what was drawn from them must not be used for it, nor the other way round. Rates
-// of nodes are those of at most five seconds before, those of ranges of at most thirty.
+// of nodes are those of at most five seconds before, those of ranges of at most 45.
 func (s *Store) At(t time.Time) (v *View, ok bool) {
 	p := &s.past
 	if len(p.frames) == 0 {
@@ -200,15 +198,17 @@ func (s *Store) At(t time.Time) (v *View, ok bool) {
 	}
 	f := p.frames[0]
 	for _, later := range p.frames[1:] {
-		if later.view.Time.After(t) {
+		if later.time.After(t) {
 			break
 		}
 		f = later
 	}
-	if t.Before(f.view.Time) {
-		t = f.view.Time
+	if t.Before(f.time) {
+		t = f.time
 	}
-	p.scrub.to(s, f, t)
+	if err := p.scrub.to(s, f, t); err != nil {
+		return nil, false
+	}
 	return p.scrub.store.View(t), true
 }
 
@@ -216,11 +216,15 @@ func (s *Store) At(t time.Time) (v *View, ok bool) {
 func (s *Store) Live() { s.past.scrub = scrub{} }
 
 // to goes to a time within a frame.
-func (c *scrub) to(s *Store, f *frame, t time.Time) {
+func (c *scrub) to(s *Store, f *frame, t time.Time) error {
 	if c.frame != f || c.store.time.After(t) {
+		v, err := f.view()
+		if err != nil {
+			return err
+		}
 		opts := s.opts
 		opts.History = -1
-		c.next, c.store = 0, from(f.view, opts)
+		c.next, c.store = 0, from(v, opts)
 	}
 	if c.frame != f || len(c.messages) != f.count {
 		c.frame, c.messages = f, s.past.unpack(f)
@@ -229,6 +233,22 @@ func (c *scrub) to(s *Store, f *frame, t time.Time) {
 		c.store.apply(c.messages[c.next])
 		c.next++
 	}
+	return nil
+}
+
+// view is the one that the frame begins with.
+func (f *frame) view() (*View, error) {
+	r, err := unpacker(f.image)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	v, err := thaw(r)
+	if err != nil {
+		return nil, err
+	}
+	f.logs.into(v)
+	return v, nil
 }
 
 // unpack gives back the messages of a frame.
@@ -239,7 +259,12 @@ func (p *past) unpack(f *frame) []Message {
 		p.bytes += f.packed.Cap() - before
 	}
 	messages := make([]Message, 0, f.count)
-	dec := json.NewDecoder(flate.NewReader(bytes.NewReader(f.packed.Bytes())))
+	r, err := unpacker(f.packed.Bytes())
+	if err != nil {
+		return messages
+	}
+	defer r.Close()
+	dec := json.NewDecoder(r)
 	for {
 		var m Message
 		if err := dec.Decode(&m); err != nil {
@@ -247,4 +272,8 @@ func (p *past) unpack(f *frame) []Message {
 		}
 		messages = append(messages, m)
 	}
+}
+
+func unpacker(packed []byte) (*zstd.Decoder, error) {
+	return zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 }
