@@ -49,7 +49,7 @@ type segmentListRow struct {
 	Tier      string    `json:"tier" col:"TIER,wide" doc:"where its data is: disk"`
 	Unknown   bool      `json:"unknown" doc:"no replica answered: end, records and bytes are not known"`
 	Forced    bool      `json:"forced" doc:"an operator ended it without knowing its end"`
-	Waits     string    `json:"waits,omitempty" doc:"its leader cannot go on: what finding its end waits for"`
+	Waits     string    `json:"waits,omitempty" doc:"its range takes no records: what its end, or the next segment, waits for"`
 }
 
 func newSegmentListRow(r sdk.SegmentRow) segmentListRow {

@@ -87,6 +87,7 @@ type segmentRow struct {
 	SealedAt  term.Time    `json:"sealed_at" col:"SEALED,wide"`
 	GapMs     int64        `json:"gap_ms" col:"GAP,wide" as:"ms"`
 	Unknown   bool         `json:"unknown" doc:"no replica answered: end, records and bytes are not known"`
+	Waits     string       `json:"waits,omitempty" doc:"its range takes no records: what its end, or the next segment, waits for"`
 }
 
 // replicaRow is one replica of a segment in topic describe.
@@ -197,7 +198,7 @@ func newSegmentRow(topic string, r sdk.RangeID, s sdk.SegmentDetail) segmentRow 
 	row := segmentRow{
 		ID: s.ID.String(), Topic: topic, Range: r.String(), State: s.State.String(), Cause: s.Cause.String(), Epoch: int32(s.Epoch),
 		Base: s.Base, End: s.End, Records: s.Records, Bytes: s.Bytes, CreatedAt: timeOf(s.CreatedMs), SealedAt: timeOf(s.SealedMs),
-		GapMs: s.GapMs, Replicas: []string{}, Unknown: s.Unknown, Copies: s.Copies, States: []replicaRow{},
+		GapMs: s.GapMs, Replicas: []string{}, Unknown: s.Unknown, Waits: s.Waits, Copies: s.Copies, States: []replicaRow{},
 	}
 	for _, rep := range s.Replicas {
 		row.Replicas = append(row.Replicas, string(rep.Node))
@@ -262,6 +263,9 @@ func (s *segmentRow) lacks(factor int) int {
 
 // forPeople says in STATE what the figures of the row are worth, and in REPLICAS which copies do not count.
 func (s *segmentRow) forPeople() {
+	if s.Waits != "" {
+		s.State = "waiting"
+	}
 	if s.Unknown {
 		s.State = "no_answer"
 		return
@@ -300,6 +304,13 @@ func (o *topicDescribeOptions) summary(p *term.Page, doc topicDocument) {
 		"Data", h.Bytes.Format(doc.Bytes)+" in "+plural(doc.Records, "record")+", "+plural(int64(doc.Segments), "segment")+lackingText(doc),
 		"Shard", doc.Shard+" (leader "+orDash(doc.ShardLeader)+")",
 	)
+	for _, r := range doc.RangeList {
+		for _, s := range r.Segments {
+			if s.Waits != "" {
+				p.Line("%s %s", p.Style().Bad(r.ID+" takes no records:"), term.Escape(s.Waits))
+			}
+		}
+	}
 	p.Heading("Key space")
 	p.Line("%s", keyspaceBar(doc.RangeList, p.Width(), p.ASCII()))
 }

@@ -35,6 +35,7 @@ func (s *Server) clusterHealth(ctx context.Context, _ wire.ClusterHealthRequest)
 		checkCover(sums, missing),
 		checkCopies(sums, missing, nodes),
 		checkEnds(sums, missing, time.Now()),
+		checkPlaces(sums, missing, time.Now()),
 		checkGaps(sums, missing),
 		checkDisks(nodes),
 		checkDamage(nodes),
@@ -318,7 +319,7 @@ func checkDamage(nodes nodeReports) wire.HealthCheck {
 		c.Result = wire.HealthWarn
 	}
 	if len(where) > 0 {
-		c.Next = "see the logs of " + someOf(where) + " for the files"
+		c.Next = "see the logs of " + someOf(where) + " for the files; what lies in data_dir/quarantine is counted at each start"
 	}
 	nodes.unheard(&c)
 	return c

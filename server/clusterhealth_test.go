@@ -1,6 +1,8 @@
 package server
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -158,4 +160,35 @@ func TestHealthOfEnds(t *testing.T) {
 	require.Equal(t, wire.HealthFail, c.Result)
 	require.Equal(t, "11 segments wait for a replica to say how they end; for 1h00m already: clicks/r1 s40, only n1 answers, and it has restarted", c.Detail)
 	require.Contains(t, c.Next, "eg-cli segment describe s40")
+}
+
+// A range whose next segment finds fewer nodes than min_replicas says so where an operator looks, with what is missing.
+func TestARangeThatWaitsForNodes(t *testing.T) {
+	t.Parallel()
+	c := newTrio(t)
+	ref, leader, followers := c.topic("orders", base.TopicConfig{MinReplicas: 3})
+	leader.mustProduce(ref, "first")
+	check := func() wire.HealthCheck {
+		h := must[wire.ClusterHealthResponse](leader, wire.KindClusterHealth, wire.ClusterHealthRequest{})
+		i := slices.IndexFunc(h.Checks, func(c wire.HealthCheck) bool { return c.ID == "EG144" })
+		require.GreaterOrEqual(t, i, 0)
+		return h.Checks[i]
+	}
+	require.Equal(t, wire.HealthPass, check().Result)
+
+	c.cable(followers[0]).pull()
+	soon(t, "health tells of it", func() bool {
+		req := wire.ProduceRequest{Topic: ref.Topic, Range: ref.Range, SpanHi: ^uint64(0), TimeoutMs: 500}
+		_, _, _ = call[wire.ProduceResponse](leader, wire.KindProduce, req, makeBatch(t, -1, -1, "waits")) // nothing rolls for want of it
+		h := check()
+		return h.Result == wire.HealthFail && strings.Contains(h.Detail, "1 ranges wait for nodes") &&
+			strings.Contains(h.Detail, "orders/r1 s") && strings.Contains(h.Detail, "of 3 nodes can take a segment, 3 are needed")
+	})
+	soon(t, "the topic tells of it", func() bool {
+		d := must[wire.DescribeTopicResponse](leader, wire.KindDescribeTopic, wire.DescribeTopicRequest{Name: "orders"}).Topic
+		return strings.Contains(d.Ranges[0].Segments[len(d.Ranges[0].Segments)-1].Waits, "3 are needed")
+	})
+	c.cable(followers[0]).putBack()
+	c.goesOn(ref, nil, "goes on")
+	soon(t, "all is well again", func() bool { return check().Result == wire.HealthPass })
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -10,7 +11,8 @@ import (
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
-// stuck are the segments that cannot go on and whose ends nobody can tell, of the shards led here. There are few of them,
+// stuck are the segments that cannot go on, of the shards led here: nobody can tell how they end, or no nodes can take the
+// next one. There are few of them,
 // or something is badly wrong: the coordinators name no more than some.
 func (s *Server) stuck() map[base.SegmentID]coord.Stuck {
 	c := s.coord.Load()
@@ -44,27 +46,64 @@ func (c *stuckSegments) add(where string, w coord.Stuck) {
 	}
 }
 
+// join adds another shard's.
+func (c *stuckSegments) join(o stuckSegments) {
+	c.Count += o.Count
+	c.Named = append(c.Named, o.Named...)
+}
+
+// oldest is the one of them that has waited longest.
+func oldest(named []stuckSegment) stuckSegment {
+	first := named[0]
+	for _, w := range named {
+		if w.SinceMs < first.SinceMs {
+			first = w
+		}
+	}
+	return first
+}
+
+// already ends a check's sentence with the segment that has waited longest, and for what.
+func (w stuckSegment) already(now time.Time) string {
+	return fmt.Sprintf("; for %s already: %s %s, %s", term.FormatTook(now.Sub(time.UnixMilli(w.SinceMs))), w.Where, w.Segment, w.Why)
+}
+
 // checkEnds fails when appends of a range wait for a replica that may never come back: somebody has to bring it, or to
 // decide.
 func checkEnds(sums []shardSum, missing []base.ShardID, now time.Time) wire.HealthCheck {
 	c := wire.HealthCheck{ID: "EG141", Name: "it is known where segments end"}
-	var named []stuckSegment
-	count := 0
+	var stuck stuckSegments
 	for _, sum := range sums {
-		count += sum.Stuck.Count
-		named = append(named, sum.Stuck.Named...)
+		stuck.join(sum.Stuck)
 	}
-	c.Detail = fmt.Sprintf("%d segments wait for a replica to say how they end", count)
-	if count > 0 {
+	c.Detail = fmt.Sprintf("%d segments wait for a replica to say how they end", stuck.Count)
+	if stuck.Count > 0 {
+		first := oldest(stuck.Named)
 		c.Result = wire.HealthFail
-		first := named[0]
-		for _, w := range named {
-			if w.SinceMs < first.SinceMs {
-				first = w
-			}
-		}
-		c.Detail += fmt.Sprintf("; for %s already: %s %s, %s", term.FormatTook(now.Sub(time.UnixMilli(first.SinceMs))), first.Where, first.Segment, first.Why)
+		c.Detail += first.already(now)
 		c.Next = fmt.Sprintf("start the nodes that hold it: eg-cli segment describe %s; if they are lost for good: eg-cli segment force-seal %s", first.Segment, first.Segment)
+	}
+	if len(missing) > 0 || len(sums) == 0 {
+		c.Result = wire.HealthFail
+		c.Detail += unanswered(missing)
+	}
+	return c
+}
+
+// checkPlaces fails when appends of a range wait for nodes: fewer than its topic's min_replicas can take the next segment.
+func checkPlaces(sums []shardSum, missing []base.ShardID, now time.Time) wire.HealthCheck {
+	c := wire.HealthCheck{ID: "EG144", Name: "there are nodes for the next segments"}
+	var unplaced stuckSegments
+	for _, sum := range sums {
+		unplaced.join(sum.Unplaced)
+	}
+	c.Detail = fmt.Sprintf("%d ranges wait for nodes that can take their next segment", unplaced.Count)
+	if unplaced.Count > 0 {
+		first := oldest(unplaced.Named)
+		topic, _, _ := strings.Cut(first.Where, "/")
+		c.Result = wire.HealthFail
+		c.Detail += first.already(now)
+		c.Next = fmt.Sprintf("start the nodes that are down, or add some: eg-cli node list; to go on with fewer copies: eg-cli topic alter %s min_replicas=…", topic)
 	}
 	if len(missing) > 0 || len(sums) == 0 {
 		c.Result = wire.HealthFail

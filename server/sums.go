@@ -22,7 +22,8 @@ type shardSum struct {
 	Bytes    int64            `cbor:"6,keyasint,omitempty"`
 	Short    shortCopies      `cbor:"7,keyasint,omitzero"`
 	Gaps     sealGaps         `cbor:"8,keyasint,omitzero"`
-	Stuck    stuckSegments    `cbor:"13,keyasint,omitzero"`
+	Stuck    stuckSegments    `cbor:"13,keyasint,omitzero"`  // whose ends nobody can tell
+	Unplaced stuckSegments    `cbor:"14,keyasint,omitzero"`  // for whose successors there are not nodes enough
 	Holes    int              `cbor:"9,keyasint,omitempty"`  // topics whose active ranges do not tile the key space
 	Hole     string           `cbor:"10,keyasint,omitempty"` // one of them, and what is wrong with it
 	Behind   int              `cbor:"11,keyasint,omitempty"` // voters that do not follow, or lack more than what is under way
@@ -37,7 +38,12 @@ func (s *Server) sumShard(ctx context.Context, id base.ShardID, data bool) (shar
 	stuck := s.stuck()
 	err := s.host.View(ctx, id, func(st *meta.State) error {
 		for _, w := range stuck {
-			if t := st.Topic(w.Ref.Topic); t != nil {
+			t := st.Topic(w.Ref.Topic)
+			switch {
+			case t == nil:
+			case w.Nodes:
+				sum.Unplaced.add(t.Name+"/"+w.Ref.Range.String(), w)
+			default:
 				sum.Stuck.add(t.Name+"/"+w.Ref.Range.String(), w)
 			}
 		}

@@ -29,6 +29,7 @@ type loop struct {
 	actives  actives
 	agenda   agenda
 	recover  recoveries
+	unplaced unplaced
 	wishes   wishes
 	wants    map[base.RangeRef]time.Time // ranges that somebody asked for lately
 	asks     map[base.SegmentID][]*ask   // answered when the segment is sealed, or when it turns out that it cannot be yet
@@ -42,7 +43,7 @@ func newLoop(c *Coord, shard base.ShardID) *loop {
 	l := &loop{
 		coord: c, shard: shard, outboxes: make(map[base.Replica]*outbox), unopened: make(map[base.SegmentID]bool),
 		asks: make(map[base.SegmentID][]*ask), openings: make(map[*opening]struct{}), agenda: newAgenda(), known: make(map[base.NodeID]life),
-		silent: make(map[base.NodeID]bool), actives: newActives(), wants: make(map[base.RangeRef]time.Time),
+		silent: make(map[base.NodeID]bool), actives: newActives(), wants: make(map[base.RangeRef]time.Time), unplaced: make(unplaced),
 	}
 	l.ctx, l.cancel = context.WithCancelCause(c.ctx)
 	l.inbox = newInbox(l.ctx)
@@ -77,7 +78,7 @@ func (l *loop) run() {
 		l.fence(now)
 		l.wish(now)
 		l.tell(now)
-		l.publish()
+		l.publish(now)
 		timer.Reset(l.sleep(now))
 	}
 }
@@ -279,10 +280,14 @@ func (l *loop) view(fn func(*meta.State) error) error {
 	return err
 }
 
-func (l *loop) publish() {
+func (l *loop) publish(now time.Time) {
 	s := Status{Recoveries: l.recover.len(), Undecided: l.recover.unknown, Wishes: len(l.wishes.list), Due: l.agenda.len()}
 	for _, b := range l.outboxes {
 		s.Untold += b.len()
 	}
-	l.inbox.publish(s, l.recover.stuck())
+	stuck := append(l.recover.stuck(), l.unplaced.list(now)...)
+	if len(l.unplaced) > 0 {
+		l.lookAgain(now.Add(unplacedFor))
+	}
+	l.inbox.publish(s, stuck)
 }

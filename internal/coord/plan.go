@@ -54,6 +54,7 @@ func (l *loop) plan(now time.Time) {
 	for _, w := range plan.Waiting {
 		l.answer(w.Segment, rollAnswer{err: busy(w.Err)})
 		l.recover.undecided(w.Segment, w.Err, now)
+		l.unplaced.note(w, now)
 		l.lookAgain(now.Add(again))
 	}
 	l.settleSealed(in, plan)
@@ -84,6 +85,7 @@ func (l *loop) commit(cmd meta.Command, now time.Time) {
 		}
 		l.answer(seg, l.rolled(cmd.RollSegments[i], result.Rolls[i]))
 		l.recover.done(seg)
+		delete(l.unplaced, seg)
 		delete(l.unopened, seg)
 	}
 }
@@ -137,6 +139,7 @@ func (l *loop) ended(t *meta.Topic, ref base.RangeRef, id base.SegmentID) {
 		return
 	}
 	l.recover.done(id)
+	delete(l.unplaced, id)
 	if len(l.asks[id]) > 0 {
 		l.answer(id, l.active(t, ref))
 	}
@@ -149,6 +152,7 @@ func (l *loop) deleted(topic base.TopicID) {
 			l.answer(seg, l.active(nil, ref))
 		}
 	}
+	l.unplaced.dropTopic(topic)
 	for id := range l.actives.topics[topic] {
 		l.recover.done(l.actives.topics[topic][id].ID)
 	}

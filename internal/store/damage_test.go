@@ -196,8 +196,13 @@ func TestALostFileIsDamageAndWhatFollowsIsSalvaged(t *testing.T) {
 		return a
 	}
 	require.Equal(t, FenceDamaged, fence().Kind)
+	require.EqualValues(t, 1, n2.Stats().QuarantinedFiles)
 	n2.restart()
 	require.Equal(t, FenceDamaged, fence().Kind, "damage is remembered")
+	require.EqualValues(t, 1, n2.Stats().QuarantinedFiles, "it is there still")
+	require.NoError(t, killed.Remove("data/quarantine/2/1-0.salvaged"))
+	n2.restart()
+	require.Zero(t, n2.Stats().QuarantinedFiles, "somebody has taken it away")
 }
 
 // A file that is to be written on is damaged so that its index does not hide it: what the log has for it cannot be put
@@ -240,6 +245,7 @@ func TestUnknownFilesAreQuarantinedNotDeleted(t *testing.T) {
 	n := start(t, mem, tiny())
 	sameBytes(t, want, n.mustRead(refOf(1), 0, 1<<20))
 	require.Len(t, n.Recovery().Quarantined, 3)
+	require.EqualValues(t, 3, n.Stats().QuarantinedFiles)
 	for name, contents := range map[string]string{
 		"data/quarantine/2/topics/0a010000-0000-0000-0000-000000000000/1/99-0.log": "an orphan",
 		"data/quarantine/2/topics/stranger/1/7-0.log":                              "of nobody",

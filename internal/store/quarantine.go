@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -30,9 +31,34 @@ func (s *Store) quarantine(path string) error {
 		return err
 	}
 	s.recovery.Quarantined = append(s.recovery.Quarantined, to)
-	s.quarantined.Add(1)
 	s.event(Event{Kind: EventQuarantined, Path: to, Detail: "the catalogue does not know it, or it is damaged"})
 	return nil
+}
+
+// countQuarantined counts the files that this and earlier starts have put aside and that nobody has taken away since.
+func (r *recovery) countQuarantined() error {
+	n, err := countFiles(r.o.FS, r.file(quarantineName))
+	r.quarantined.Store(n)
+	return err
+}
+
+func countFiles(fs vfs.FS, dir string) (n int64, err error) {
+	entries, err := fs.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	for _, e := range entries {
+		if !e.IsDir {
+			n++
+			continue
+		}
+		below, err := countFiles(fs, filepath.Join(dir, e.Name))
+		if err != nil {
+			return n, err
+		}
+		n += below
+	}
+	return n, err
 }
 
 // quarantineUnknown looks at every name under topics/ and moves away what the catalogue does not account for.

@@ -98,6 +98,9 @@ func (r *recovery) run() error {
 	if err := r.quarantineUnknown(); err != nil { // 8
 		return err
 	}
+	if err := r.countQuarantined(); err != nil {
+		return err
+	}
 	if r.fresh || r.dirtied || r.logIsWide() { // 9
 		if err := r.checkpoint(); err != nil && !isNoSpace(err) {
 			return err

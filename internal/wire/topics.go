@@ -187,7 +187,7 @@ type SegmentDetail struct {
 	Unknown      bool            `cbor:"14,keyasint,omitempty"` // no replica of an active one answered: End, Records and Bytes are not known
 	Copies       int             `cbor:"15,keyasint,omitempty"` // replicas that hold it whole, as far as they answered
 	Forced       bool            `cbor:"16,keyasint,omitempty"` // an operator ended it without knowing its end
-	Waits        string          `cbor:"17,keyasint,omitempty"` // its leader cannot go on: what finding its end waits for
+	Waits        string          `cbor:"17,keyasint,omitempty"` // its leader cannot go on: what finding its end, or opening the next one, waits for
 }
 
 // ReplicaDetail is one copy of a segment.
