@@ -34,5 +34,8 @@
 //     that time, or it would depose every leader upon waking.
 //   - A silent connection is kept for some seconds: after a short disturbance it goes on, with all that is under way
 //     on it. New calls meanwhile fail at once, as not applied.
+//   - Whoever connects has a seat until it has said its tag, and another until its hello has been read (package lobby). The
+//     accept loops wait for nobody, so that thousands of silent connections keep no peer out, least of all one that is known
+//     to live where it comes from (homes.go).
 //   - Outcomes: an error is NotApplied only if the frame was never queued.
 package peer
