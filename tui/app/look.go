@@ -11,7 +11,7 @@ import (
 // viewport is what is on the screen, so that the feed asks for no more than that.
 func (m *model) viewport() feed.Viewport {
 	st := m.state()
-	var v feed.Viewport
+	v := feed.Viewport{Still: m.paused || m.past.on}
 	switch m.page {
 	case page.Overview:
 		v.Health, v.Nodes, v.TopicList = true, true, true
@@ -76,7 +76,7 @@ func (m *model) tell() {
 
 func sameViewport(a, b feed.Viewport) bool {
 	return slices.Equal(a.Topics, b.Topics) && a.TopicList == b.TopicList && samePtr(a.Segments, b.Segments) && a.Shards == b.Shards &&
-		a.Health == b.Health && a.Nodes == b.Nodes && (a.Logs == nil) == (b.Logs == nil) &&
+		a.Health == b.Health && a.Nodes == b.Nodes && a.Still == b.Still && (a.Logs == nil) == (b.Logs == nil) &&
 		(a.Logs == nil || slices.Equal(a.Logs.Nodes, b.Logs.Nodes) && a.Logs.Level == b.Logs.Level && a.Logs.Contains == b.Logs.Contains)
 }
 

@@ -34,6 +34,7 @@ type Viewport struct {
 	Health    bool // more often than otherwise
 	Nodes     bool // the same: round trips, damaged files
 	Logs      *LogsShown
+	Still     bool // the screen stands still, or is in the past: a recording waits
 }
 
 // SegmentsShown selects segments.

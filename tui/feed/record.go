@@ -46,8 +46,8 @@ type ReplayOptions struct {
 	Guard func(func())
 }
 
-// Replay plays a recording at its own pace, or at a multiple of it, and ends with it. It reads r to its end or until it is
-// closed, and does not close it.
+// Replay plays a recording at its own pace, or at a multiple of it, and ends with it. While the screen stands still it
+// waits, and so does its time. It reads r to its end or until it is closed, and does not close it.
 func Replay(r io.Reader, opts ReplayOptions) Feed {
 	if opts.Speed == 0 {
 		opts.Speed = 1
@@ -70,14 +70,14 @@ type replay struct {
 	running sync.WaitGroup
 	err     atomic.Pointer[error]
 
-	mu    sync.Mutex
-	at    time.Time // of the recording
-	since time.Time // when it was there
-	over  bool
+	mu     sync.Mutex
+	at     time.Time     // of the recording
+	since  time.Time     // when it was there
+	resume chan struct{} // it waits until this is closed; nil: it plays
+	over   bool
 }
 
 func (p *replay) Messages() <-chan store.Message { return p.out }
-func (p *replay) Show(Viewport)                  {}
 func (p *replay) Retry()                         {}
 func (p *replay) SetSeeds([]string)              {}
 
@@ -94,11 +94,28 @@ func (p *replay) Close() error {
 	return nil
 }
 
+// Show stops the recording while the screen stands still. One that is played as fast as it is taken does not wait.
+func (p *replay) Show(v Viewport) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case v.Still && p.resume == nil && p.speed > 0:
+		p.at, p.since, p.resume = p.now(), time.Now(), make(chan struct{})
+	case !v.Still && p.resume != nil:
+		close(p.resume)
+		p.since, p.resume = time.Now(), nil
+	}
+}
+
 // Now is the time in the recording. It stands still at its end.
 func (p *replay) Now() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.at.IsZero() || p.over || p.speed < 0 {
+	return p.now()
+}
+
+func (p *replay) now() time.Time {
+	if p.at.IsZero() || p.over || p.speed < 0 || p.resume != nil {
 		return p.at
 	}
 	return p.at.Add(time.Duration(float64(time.Since(p.since)) * p.speed))
@@ -139,28 +156,52 @@ func (p *replay) run() {
 
 func (p *replay) fail(err error) { p.err.CompareAndSwap(nil, &err) }
 
-// reach waits until the recording has come to a time.
+// reach waits until the recording has come to a time, and reports whether it has.
 func (p *replay) reach(at time.Time) bool {
-	p.mu.Lock()
-	if p.at.IsZero() {
-		p.at, p.since = at, time.Now()
-	}
-	wait := time.Duration(float64(at.Sub(p.at))/p.speed) - time.Since(p.since)
-	p.mu.Unlock()
-	if p.speed > 0 && wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-p.done:
+	for {
+		left, resume := p.left(at)
+		if left <= 0 && resume == nil {
+			return true
+		}
+		if !p.sleep(left, resume) {
 			return false
 		}
 	}
+}
+
+// left is how long it takes until a time is reached: never, before resume is closed. What is reached is the time of now.
+func (p *replay) left(at time.Time) (left time.Duration, resume <-chan struct{}) {
 	p.mu.Lock()
-	if at.After(p.at) {
+	defer p.mu.Unlock()
+	if p.at.IsZero() {
 		p.at, p.since = at, time.Now()
 	}
-	p.mu.Unlock()
+	if p.resume != nil {
+		return 0, p.resume
+	}
+	if p.speed > 0 {
+		left = time.Duration(float64(at.Sub(p.now())) / p.speed)
+	}
+	if left <= 0 && at.After(p.at) {
+		p.at, p.since = at, time.Now()
+	}
+	return left, nil
+}
+
+// sleep waits for a time to pass, or for the recording to go on. It reports false when that ends.
+func (p *replay) sleep(d time.Duration, resume <-chan struct{}) bool {
+	var passed <-chan time.Time
+	if resume == nil {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		passed = timer.C
+	}
+	select {
+	case <-passed:
+	case <-resume:
+	case <-p.done:
+		return false
+	}
 	return true
 }
 

@@ -56,6 +56,53 @@ func TestReplayKeepsTheTime(t *testing.T) {
 	})
 }
 
+// A recording waits while the screen stands still, however long, and goes on where it was.
+func TestReplayWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := storetest.Options{Seed: 1, Length: 20 * time.Second, Quiet: true}
+		messages := storetest.Messages(o)
+		f := Replay(bytes.NewReader(recording(t, o)), ReplayOptions{})
+		var got []store.Message
+		take := func() (n int) {
+			for {
+				synctest.Wait()
+				select {
+				case m, ok := <-f.Messages():
+					if !ok {
+						return n
+					}
+					got = append(got, m)
+					n++
+				default:
+					return n
+				}
+			}
+		}
+		time.Sleep(5*time.Second + 40*time.Millisecond)
+		require.Positive(t, take())
+		f.Show(Viewport{Still: true})
+		at := f.Now()
+		time.Sleep(time.Hour)
+		require.LessOrEqual(t, take(), 1, "no more than what was under way")
+		require.Equal(t, at, f.Now())
+		f.Show(Viewport{Still: true, Nodes: true})
+		time.Sleep(time.Hour)
+		require.Zero(t, take())
+		require.Equal(t, at, f.Now())
+
+		f.Show(Viewport{})
+		time.Sleep(time.Second)
+		require.Equal(t, at.Add(time.Second), f.Now())
+		require.Positive(t, take())
+		time.Sleep(20 * time.Second)
+		take()
+		require.Len(t, got, len(messages))
+
+		f.Show(Viewport{Still: true})
+		require.NoError(t, f.Close())
+	})
+}
+
 func TestRecordingsThatAreCutOrDamaged(t *testing.T) {
 	good := recording(t, storetest.Options{Seed: 1, Length: time.Second, Quiet: true})
 	f := Replay(bytes.NewReader(good[:len(good)-40]), ReplayOptions{Speed: -1})
