@@ -103,7 +103,7 @@ type (
 	//	Unknown      bool   // no replica of an active one answered: End, Records and Bytes are not known
 	//	Copies       int    // replicas that hold it whole, as far as they answered
 	//	Forced       bool   // an operator ended it without knowing its end
-	//	Waits        string // its leader cannot go on: what finding its end waits for
+	//	Waits        string // its leader cannot go on: what finding its end, or opening the next one, waits for
 	SegmentDetail = wire.SegmentDetail
 	// ReplicaDetail is one copy of a segment.
 	//
