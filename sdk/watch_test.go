@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/mux"
@@ -424,87 +423,4 @@ func TestWatchOfNobody(t *testing.T) {
 		require.ErrorIs(t, err, CodeUnreachable)
 		require.NoError(t, cl.Close())
 	})
-}
-
-// With true clocks and everybody answering, the merge sorts, whatever order the answers come in.
-func TestMergeSorts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		start := time.Unix(1_000_000, 0)
-		m, now := newWatchMerge(), start
-		names := []NodeID{"a", "b", "c"}
-		for _, n := range names {
-			m.expect(n)
-		}
-		var got []time.Time
-		pop := func() {
-			for {
-				ev, ok, _ := m.next(now)
-				if !ok {
-					return
-				}
-				got = append(got, ev.Time)
-			}
-		}
-		told := map[NodeID]time.Time{}
-		total := 0
-		for range rapid.IntRange(1, 40).Draw(t, "answers") {
-			now = now.Add(time.Duration(rapid.IntRange(0, 50).Draw(t, "step")) * time.Millisecond)
-			id := rapid.SampledFrom(names).Draw(t, "node")
-			var events []WatchEvent
-			at := told[id]
-			if at.Before(start) {
-				at = start
-			}
-			for range rapid.IntRange(0, 3).Draw(t, "events") {
-				if at = at.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "gap")) * time.Millisecond); at.After(now) {
-					at = now
-				}
-				events = append(events, WatchEvent{Node: id, Time: at})
-			}
-			told[id] = now
-			total += len(events)
-			m.add(id, events, now, now)
-			if rapid.Bool().Draw(t, "look") && now.Sub(start) < watchHold {
-				pop()
-			}
-		}
-		for _, n := range names {
-			m.drop(n)
-		}
-		pop()
-		if !slices.IsSortedFunc(got, time.Time.Compare) {
-			t.Fatalf("not in order: %v", got)
-		}
-		if len(got) != total || m.len() != 0 || len(m.queues) != 0 {
-			t.Fatalf("%d of %d came, %d left", len(got), total, m.len())
-		}
-	})
-}
-
-func TestMergeDoesNotWaitForEver(t *testing.T) {
-	now := time.Unix(1_000_000, 0)
-	m := newWatchMerge()
-	m.expect("a")
-	m.expect("b")
-	m.add("a", []WatchEvent{{Node: "a", Time: now}}, now, now)
-	_, ok, wait := m.next(now)
-	require.False(t, ok)
-	require.Equal(t, watchFirstHold, wait)
-	m.add("b", nil, now.Add(-time.Second), now)
-	_, ok, wait = m.next(now)
-	require.False(t, ok)
-	require.Equal(t, watchHold, wait)
-	_, ok, _ = m.next(now.Add(watchHold))
-	require.True(t, ok)
-
-	// A full memory waits for nobody.
-	many := make([]WatchEvent, watchLimit)
-	for i := range many {
-		many[i] = WatchEvent{Node: "a", Time: now.Add(time.Second)}
-	}
-	m.add("a", many, now.Add(time.Second), now)
-	_, ok, _ = m.next(now)
-	require.True(t, ok)
-	_, ok, _ = m.next(now)
-	require.False(t, ok)
 }
