@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/config"
 	"github.com/eastguard/eastguard/internal/vfs"
@@ -194,13 +195,20 @@ func (n *Node) detach() *process {
 	return p
 }
 
+// haltedAfter is when a start whose disk failed, and that has not ended by itself, waits for the end of the process.
+const haltedAfter = 5 * time.Second
+
 // end closes a process, in the order in which cmd/eastguard does.
 func (n *Node) end(p *process) {
 	p.cancel()
 	p.release()
 	select {
 	case <-p.done:
-	case <-p.failed: // a start that cannot write may wait for the end of the process
+	case <-p.failed:
+		select {
+		case <-p.done:
+		case <-time.After(haltedAfter):
+		}
 	}
 	err := p.srv.Close()
 	close(p.closed)
