@@ -77,7 +77,7 @@ func (d *allowDialog) draw(c *component.Canvas) {
 	if d.name == "" {
 		box.Foot = []component.Line{{Text: "y to allow them, n to stay read-only", Style: styles.Key}}
 	} else {
-		box.Note, box.Input, box.Ask = "protected context", &d.input, "Type "+d.name+" to allow them: "
+		box.Warn, box.Input, box.Ask = "protected context", &d.input, "Type "+d.name+" to allow them: "
 	}
 	box.Draw(c, stage(c))
 }
@@ -275,7 +275,7 @@ func confirmName(s page.Subject) string {
 }
 
 func (d *planDialog) draw(c *component.Canvas) {
-	box := component.Dialog{Title: d.action.Head, Style: styles.Warn, Note: d.note}
+	box := component.Dialog{Title: d.action.Head, Style: styles.Warn, Warn: d.note}
 	look := styles.Plain
 	if d.failed {
 		box.Style, look = styles.Bad, styles.Bad

@@ -97,17 +97,16 @@ func (m *model) move(a keymap.Action) bool {
 	case keymap.PageDown:
 		st.Move(rows(), st.Page())
 	case keymap.Top:
-		r := rows()
-		st.Move(r, -r.Len())
+		st.Select(rows(), 0)
 	case keymap.Bottom:
 		r := rows()
-		st.Move(r, r.Len())
+		st.Select(r, r.Len()-1)
 	case keymap.NextPanel:
 		m.panel(1)
 	case keymap.PrevPanel:
 		m.panel(-1)
 	case keymap.Mark:
-		if id := st.Focus().Selected; id != "" {
+		if id := st.Current(rows()); id != "" {
 			st.Marked = st.Marked.Toggle(id)
 			st.Move(rows(), 1)
 		}

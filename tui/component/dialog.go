@@ -6,8 +6,9 @@ import "github.com/eastguard/eastguard/tui/styles"
 // wrapped; where there is not room for all, the lines of the text give way, never what stands below them.
 type Dialog struct {
 	Title string
-	Note  string // at the right of the title: "protected context"
-	Style styles.Style
+	Note  string       // at the right of the title: "esc to close"
+	Warn  string       // in its place, when there is something to be careful about: "protected context"
+	Style styles.Style // of the frame and the title
 	Lines []Line
 	Foot  []Line // below the lines: the command, the question
 	Input *Input // the last line, when something is to be typed
@@ -42,7 +43,11 @@ func (d Dialog) Draw(c *Canvas, screen Rect) Rect {
 	}
 	place := screen.Center(width, rows)
 	c.Fill(place, ' ', styles.Plain)
-	inside := Box{Title: d.Title, TitleStyle: d.Style, Note: d.Note, NoteStyle: styles.Warn, Frame: styleOr(d.Style, styles.Accent)}.Draw(c, place)
+	box := Box{Title: d.Title, TitleStyle: d.Style, Note: d.Note, Frame: styleOr(d.Style, styles.Accent)}
+	if d.Warn != "" {
+		box.Note, box.NoteStyle = d.Warn, styles.Warn
+	}
+	inside := box.Draw(c, place)
 	if d.Input != nil {
 		var ask Rect
 		inside, ask = inside.CutBottom(1)
@@ -66,7 +71,7 @@ func (d Dialog) Draw(c *Canvas, screen Rect) Rect {
 
 // width is that of the widest line, within reason.
 func (d Dialog) width(c *Canvas, room int) int {
-	widest := c.Width(d.Title) + c.Width(d.Note) + 6
+	widest := c.Width(d.Title) + max(c.Width(d.Note), c.Width(d.Warn)) + 6
 	for _, lines := range [][]Line{d.Lines, d.Foot} {
 		for _, l := range lines {
 			widest = max(widest, l.Indent+c.Width(l.Text)+4)

@@ -71,7 +71,7 @@ func drawGallery(c *Canvas) {
 	}}.Draw(c, Box{Title: "What each node believes", Note: "rows = observer"}.Draw(c, mid))
 	in := NewInput("ord")
 	left, right = bottom.CutLeft(68)
-	Dialog{Title: "Split orders/r5", Note: "protected context", Ask: "Type the topic name to confirm: ", Input: &in, Lines: []Line{
+	Dialog{Title: "Split orders/r5", Warn: "protected context", Ask: "Type the topic name to confirm: ", Input: &in, Lines: []Line{
 		{Text: "Seal r5 [0x2000…, 0x4000…) and open two children."}, {}, {Text: "produce gap   about 100 ms on this range, as long as the new segment takes to open", Indent: 2},
 	}, Foot: []Line{{Text: "$ eg-cli range split orders r5 --at mid", Style: styles.Info, Indent: 2}}}.Draw(c, left)
 	help := Help{Title: "Keys", Note: "esc to close", Groups: []HelpGroup{{"MOVE", []HelpKey{{"↑ ↓ j k", "row"}}}, {"ACT", []HelpKey{{"x", "actions"}}}}}

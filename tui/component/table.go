@@ -32,6 +32,7 @@ type Column struct {
 	Right    bool // numbers: heading at the right
 	Priority int  // 0 is always shown; the highest goes first where there is no room
 	Wide     bool // only in the wide layout
+	Bare     bool // keeps its look in a selected row: a bar in reverse is another bar
 }
 
 // TableState is how a table is looked at. It is a value; the methods of Table return the next one.
@@ -191,10 +192,22 @@ func (t *Table) drawRow(row *Row, s TableState, i int, layout uint64) {
 	}
 	switch {
 	case s.Focused && i == s.At:
-		c.Select(r)
+		t.selectRow(row)
 	case id == s.Selected && s.Selected != "":
 		c.Restyle(r, styles.Style.Underline)
 	}
+}
+
+// selectRow shows a row as what is selected, but for its bars.
+func (t *Table) selectRow(row *Row) {
+	from, r := row.place.X, row.place
+	for i, col := range t.Columns {
+		if bar := row.Cell(i); col.Bare && bar.W > 0 {
+			row.c.Select(Rect{from, r.Y, bar.X - from, 1})
+			from = bar.Right()
+		}
+	}
+	row.c.Select(Rect{from, r.Y, r.Right() - from, 1})
 }
 
 // keepRow remembers the cells of a row, if all of it is on the canvas.

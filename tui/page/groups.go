@@ -37,7 +37,7 @@ var groupTable = &table[*store.Group]{
 		{name: "RATE", w: 6, right: true, rough: true, rank: 1, value: func(g *store.Group) float64 { return float64(g.RecordsPerSec) }, cell: func(_ *drawing, g *store.Group) (string, styles.Style) {
 			return plain(component.Short(float64(g.RecordsPerSec)) + "/s")
 		}},
-		{name: "TREND", w: 8, most: 24, rank: 2, paint: paintTrend},
+		{name: "TREND", w: 8, most: 24, rank: 2, bare: true, paint: paintTrend},
 		{name: "TOPICS", w: 12, grow: true, prose: true, rank: 4, cell: func(_ *drawing, g *store.Group) (string, styles.Style) { return plain(strings.Join(g.Topics, " ")) }},
 	},
 }

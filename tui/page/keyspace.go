@@ -133,6 +133,9 @@ func drawHottest(d *drawing, r component.Rect, panel int) {
 	f := &d.st.Panels[panel]
 	chosen := list.Index(f.Selected)
 	f.Scroll = scroll(f.Scroll, chosen, list.Len(), max(inside.H/per, 1))
+	if chosen < 0 && panel == d.st.Panel {
+		chosen = f.Scroll
+	}
 	at.Table = component.TableView{Rows: inside, Top: f.Scroll}
 	var bar component.Rect
 	for y, i := 0, f.Scroll; y < inside.H && i < list.Len(); i++ {
@@ -152,6 +155,9 @@ func drawHottest(d *drawing, r component.Rect, panel int) {
 		at.Table.Visible = i - f.Scroll + 1
 	}
 	at.IDs = list.ids(at.Table.Top, at.Table.Visible)
+	if chosen >= 0 {
+		at.Chosen = list.ID(chosen)
+	}
 	d.st.Shown.Panels = append(d.st.Shown.Panels, at)
 	if !foot.Empty() {
 		d.hottestFoot(foot, bar, list.Len()-f.Scroll-at.Table.Visible, wide)

@@ -90,6 +90,37 @@ func TestSelection(t *testing.T) {
 	require.Equal(t, Ranges, p.About(v, &st).Open)
 }
 
+// TestMoveFromWhatLooksSelected: the first key goes one row on from the row that looks selected, also where nobody has
+// selected it, and what is marked or acted on is that row.
+func TestMoveFromWhatLooksSelected(t *testing.T) {
+	v := newScript(5).grouped().incident().view()
+	for _, tc := range []struct {
+		id           ID
+		panel        int
+		first, after string
+	}{
+		{Overview, panelNodes, "n1", "n2"}, {Overview, panelTopics, "orders", "clicks"}, {Ring, 0, "n3", "n4"}, {Topics, 0, "orders", "clicks"}, {Shards, 0, "107", "91"},
+	} {
+		st := NewState()
+		st.Frame, st.Panel = frame(), tc.panel
+		p := Get(tc.id)
+		drawnWith(p, v, 120, 40, &st)
+		rows := p.Rows(v, &st)
+		require.Equal(t, tc.first, st.Current(rows), tc.id.String())
+		require.Equal(t, tc.first, p.About(v, &st).Name, tc.id.String())
+		st.Move(rows, 1)
+		require.Equal(t, tc.after, st.Focus().Selected, tc.id.String())
+		st.Select(rows, 0)
+		st.Move(rows, -1)
+		require.Equal(t, rows.ID(0), st.Focus().Selected)
+	}
+	st := NewState()
+	st.Frame = frame()
+	drawnWith(Get(Logs), v, 120, 40, &st)
+	st.Move(Get(Logs).Rows(v, &st), -1)
+	require.Equal(t, Get(Logs).Rows(v, &st).ID(3), st.Focus().Selected, "a log is read from its end")
+}
+
 // TestAbout names the subject of the first row of each page, and what can be done to it.
 func TestAbout(t *testing.T) {
 	v := newScript(5).grouped().incident().view()

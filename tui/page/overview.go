@@ -269,7 +269,7 @@ func (d *drawing) throughput(r component.Rect, large bool) {
 	flow("", component.Records(c.InRecords), h.InRecords, styles.Accent)
 	flow("out", d.atLeast(component.Rate(c.OutBytes)), h.OutBytes, styles.Info)
 	if large {
-		flow("ack", micros(c.Ack.P99Us, c.Ack.Count)+" p99", h.AckP99, styles.Plain)
+		flow("ack", micros(c.Ack.P99Us, c.Ack.Count)+" p99", h.AckP99, styles.Dim)
 	}
 	distribution := func(name string, q sdk.Quantiles) {
 		label, line := inside.Line(y).CutLeft(5)

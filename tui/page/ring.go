@@ -80,9 +80,10 @@ func drawRing(d *drawing, r component.Rect, panel int, alone bool) {
 		d.owns(foot.Line(1), nodes)
 	}
 	chosen := d.chosenNode(panel)
+	at.Chosen = string(chosen.ID)
 	placed := d.around(circle, nodes, chosen, panel == d.st.Panel)
 	facts := d.ringFacts(nodes, circle.H-4)
-	if !alone && chosen != nil && circle.H > len(facts)+10 {
+	if !alone && circle.H > len(facts)+10 {
 		facts = append(facts, "")
 		facts = append(facts, d.nodeFacts(chosen, false, circle.W-2*10)...)
 	}
@@ -102,6 +103,9 @@ func (d *drawing) owns(line component.Rect, nodes []*store.Node) {
 		pen.Text("not known yet", styles.Dim)
 		return
 	}
+	if d.ownsEach(pen, nodes) {
+		return
+	}
 	ramp := d.c.Glyphs().Ramp
 	for _, n := range nodes {
 		level := 0
@@ -110,6 +114,21 @@ func (d *drawing) owns(line component.Rect, nodes []*store.Node) {
 		}
 		pen.Sign(ramp[level], styles.Accent)
 	}
+}
+
+// ownsEach writes the share of each node as a number, where there is room for all.
+func (d *drawing) ownsEach(pen *component.Pen, nodes []*store.Node) bool {
+	w := 0
+	for _, n := range nodes {
+		w += d.c.Width(string(n.ID)) + 1 + 5 + 2
+	}
+	if w-2 > pen.Left() {
+		return false
+	}
+	for _, n := range nodes {
+		pen.Text(string(n.ID)+" ", styles.Accent).Number(5, perMillion(n.OwnsPerMillion), styles.Plain).Skip(2)
+	}
+	return true
 }
 
 // spot is where a node's name stands.

@@ -206,13 +206,11 @@ func drawTimeline(d *drawing, r component.Rect) {
 	}
 	window := time.Duration(max(r.W-4-names-notes, 1)) * cell
 	title := fmt.Sprintf("Seals (1 cell = %d s)", cell/time.Second)
-	note := "P pressure I idle F failure S split M merge"
 	if r.W >= 100 {
 		title = fmt.Sprintf("Seals (last %s, 1 cell = %d s)", component.Age(window), cell/time.Second)
-		note = "P pressure  I idle  F failure  S split  M merge  R repair  A age  D drain"
 	}
-	inside := d.plainBox(r, title, note, styles.Dim)
-	lanes, gap := d.lanes(window, max(inside.H-2, 1))
+	lanes, gap := d.lanes(window, max(r.H-4, 1))
+	inside := d.plainBox(r, title, d.causes(lanes, r.W-d.c.Width(d.title(title))-9), styles.Dim)
 	if len(lanes) == 0 {
 		d.empty(inside, "no node is known yet")
 		return
@@ -223,6 +221,40 @@ func drawTimeline(d *drawing, r component.Rect) {
 		t.Notes = "p99 " + gapMs(q.P99Us)
 	}
 	t.Draw(d.c, inside)
+}
+
+// seals are why segments end, by the letters of the lanes.
+var seals = [...]string{"Pressure", "Idle", "Failure", "Recovery", "Split", "Merge", "Age", "Drain", "Operator"}
+
+// causes explains as many letters of the lanes as there is room for, those that are there before those that could be.
+func (d *drawing) causes(lanes []component.Lane, w int) string {
+	seen := make(map[rune]bool)
+	for _, l := range lanes {
+		for _, m := range l.Marks {
+			seen[m.Letter] = true
+		}
+	}
+	var shown [len(seals)]bool
+	used := 0
+	for _, there := range []bool{true, false} {
+		for i, name := range seals {
+			if n := len(name) + 3; seen[rune(name[0])] == there && used+n <= w {
+				shown[i] = true
+				used += n
+			}
+		}
+	}
+	var parts []string
+	for i, name := range seals {
+		if shown[i] {
+			parts = append(parts, name[:1]+" "+strings.ToLower(name))
+		}
+	}
+	gap := " "
+	if used+len(parts) <= w {
+		gap = "  "
+	}
+	return strings.Join(parts, gap)
 }
 
 // lanes are a line for each node, as many as fit: those that are in trouble and those that sealed most.

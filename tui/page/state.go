@@ -114,7 +114,9 @@ type PanelAt struct {
 	Box   component.Rect      // all of it
 	Table component.TableView // its rows, as indices into Rows; zero: it has none
 	IDs   []string            // of the rows that can be seen
-	Lines []int               // where rows do not lie one below the other: the row of each line
+	// Chosen is the row that looks selected: the first, or the worst, where nobody has selected any.
+	Chosen string
+	Lines  []int // where rows do not lie one below the other: the row of each line
 }
 
 // TabAt is the place of a page's name in the header.
@@ -164,24 +166,37 @@ func (st *State) Hit(x, y int) (panel, row int, ok bool) {
 	return 0, -1, false
 }
 
-// Move moves the selection of the focused panel by so many rows. From nothing it goes to the first row that is seen.
+// Move moves the selection of the focused panel by so many rows, from what looks selected. Where nothing does it goes
+// to the first row that is seen, or up from the end.
 func (st *State) Move(rows Rows, by int) {
 	f := st.Focus()
-	n := rows.Len()
-	if n == 0 {
-		f.Selected = ""
-		return
-	}
-	at := rows.Index(f.Selected)
+	at := rows.Index(st.Current(rows))
 	switch {
 	case at >= 0:
 		at += by
 	case by < 0 && f.Selected == "":
-		at = n - 1
+		at = rows.Len() - 1
 	default:
 		at = f.Scroll
 	}
-	f.Selected = rows.ID(min(max(at, 0), n-1))
+	st.Select(rows, at)
+}
+
+// Current is the id of the row that is selected, or looks so; empty where none is.
+func (st *State) Current(rows Rows) string {
+	id := st.Focus().Selected
+	if p := st.Shown.at(st.Panel); p != nil && rows.Index(id) < 0 && rows.Index(p.Chosen) >= 0 {
+		return p.Chosen
+	}
+	return id
+}
+
+// Select selects a row of the focused panel by its place, the nearest there is.
+func (st *State) Select(rows Rows, i int) {
+	f := st.Focus()
+	if f.Selected = ""; rows.Len() > 0 {
+		f.Selected = rows.ID(min(max(i, 0), rows.Len()-1))
+	}
 }
 
 // SortBy goes to the next column to sort by, or the one before.

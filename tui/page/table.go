@@ -28,6 +28,7 @@ type col[R any] struct {
 	grow  bool // takes what is left
 	prose bool // its end may be cut; else its middle
 	wide  bool // only in the wide layout
+	bare  bool // a bar, which no selection reverses
 	cell  func(d *drawing, r R) (string, styles.Style)
 	paint func(d *drawing, place component.Rect, r R) // in place of cell
 	value func(r R) float64                           // sorted by it, greatest first
@@ -201,6 +202,7 @@ func (t *table[R]) draw(d *drawing, panel int, box, inside component.Rect, empty
 	at.Table = t.component(d, list, panel).Draw(d.c, inside, look)
 	f.Scroll = at.Table.Top
 	at.IDs = list.ids(at.Table.Top, at.Table.Visible)
+	at.Chosen = list.ID(look.At)
 	d.st.Shown.Panels = append(d.st.Shown.Panels, at)
 }
 
@@ -256,7 +258,7 @@ func (t *table[R]) component(d *drawing, list rows[R], panel int) *component.Tab
 	for i := range t.cols {
 		c := &t.cols[i]
 		shown.Columns[i] = component.Column{
-			Title: c.name, Width: max(c.w, c.most), Min: c.w, Share: c.share, Grow: c.grow, Right: c.right, Priority: c.rank, Wide: c.wide,
+			Title: c.name, Width: max(c.w, c.most), Min: c.w, Share: c.share, Grow: c.grow, Right: c.right, Priority: c.rank, Wide: c.wide, Bare: c.bare,
 		}
 	}
 	if c := t.sortCol(&d.st.Panels[panel]); c != nil && d.st.Panels[panel].Sort != "" {

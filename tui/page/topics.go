@@ -56,7 +56,7 @@ var topicTable = &table[*store.Topic]{
 			}
 			return plain(brief(time.UnixMilli(t.CreatedMs), d.st.Frame.Now))
 		}},
-		{name: "KEYSPACE", w: 30, share: 40, grow: true, paint: func(d *drawing, place component.Rect, t *store.Topic) {
+		{name: "KEYSPACE", w: 30, share: 40, grow: true, bare: true, paint: func(d *drawing, place component.Rect, t *store.Topic) {
 			d.keyspace(t.Name, d.hottest()).Bar(d.c, place)
 		}},
 	},
