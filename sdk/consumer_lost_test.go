@@ -1,13 +1,16 @@
 package sdk
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/header"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -144,5 +147,43 @@ func TestConsumerSaysThatItsBrokerIsAway(t *testing.T) {
 		c.start(n)
 		time.Sleep(10 * time.Second)
 		require.NoError(t, k.LastError())
+	})
+}
+
+// A reader that has moved on to another replica when it meets damage in what the one before had sent leaves only that one: the
+// other is not to blame.
+func TestConsumerShunsOnlyWhoSentWhatIsDamaged(t *testing.T) {
+	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
+		replicated(c)
+		fill(t, cl, "orders", 0, 100, WithMaxBatchRecords(10))
+		var asked []base.NodeID // in the order of their first answers
+		c.spoil = func(b *fakeBroker, q wire.FetchRange) base.Code {
+			if !slices.Contains(asked, b.node) {
+				asked = append(asked, b.node)
+			}
+			if b.node == asked[0] && q.Offset >= 60 {
+				return base.CodeBehind
+			}
+			return base.CodeOK
+		}
+		c.garble = func(b *fakeBroker, batch []byte) []byte {
+			if h, err := header.Parse(batch); b.node != asked[0] || err != nil || h.BaseOffset != 50 {
+				return batch
+			}
+			damaged := bytes.Clone(batch)
+			damaged[len(damaged)-3] ^= 0x10
+			return damaged
+		}
+		k, end := reader(t, c, 1, WithMaxPollRecords(10), WithRangeMaxBytes(600))
+		defer end()
+		for got := 0; got < 100; got += 10 {
+			time.Sleep(time.Second) // what can be fetched ahead has been
+			ms, err := k.Poll(t.Context())
+			require.NoError(t, err)
+			requireValues(t, ms, got)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		require.Len(t, asked, 2, "the third was asked, for want of the second")
 	})
 }

@@ -115,23 +115,46 @@ func (c *Cluster) node(name string) (*Node, error) {
 }
 
 // hit writes until it is served steadily, strikes, and writes until it is served steadily from another segment.
-func (c *Cluster) hit(ctx context.Context, client *sdk.Client, t Trial, victim *Node) (g Gap, err error) {
+func (c *Cluster) hit(ctx context.Context, client *sdk.Client, t Trial, victim *Node) (Gap, error) {
 	p, err := client.NewProducer(t.Topic, sdk.WithLinger(0))
 	if err != nil {
-		return g, err
+		return Gap{}, err
 	}
 	defer p.Close(ctx)
+	m := measured{
+		send: func() (sdk.SegmentID, error) {
+			ack, err := p.Send(ctx, sdk.Record{Value: make([]byte, 100)})
+			return ack.Segment, err
+		},
+		strike: func() error { return victim.strike(t.Blow) },
+	}
+	g, err := m.run(ctx)
 	g.Victim = victim.Name
+	if err != nil {
+		err = fmt.Errorf("%s, %s: %w", t.Blow, t.Topic, err)
+	}
+	return g, err
+}
+
+// measured is a producer under a blow, apart from clusters and processes: what a gap is, is defined here.
+type measured struct {
+	send   func() (sdk.SegmentID, error) // one record; says which segment it went to
+	strike func() error
+}
+
+// run sends one record after the other. The gap is the longest time between two acks that follow each other, from the last
+// one before the blow on. A record that fails does not end it.
+func (m *measured) run(ctx context.Context) (g Gap, err error) {
 	var struck chan error // gets how the blow went
 	last := time.Now()
 	for steady := 0; steady < steadyAcks || struck == nil; {
 		if steady >= steadyAcks {
 			struck, steady = make(chan error, 1), 0
-			go func() { struck <- victim.strike(t.Blow) }()
+			go func() { struck <- m.strike() }()
 		}
-		ack, err := p.Send(ctx, sdk.Record{Value: make([]byte, 100)})
+		segment, err := m.send()
 		if ctx.Err() != nil {
-			return g, fmt.Errorf("%s: %s has not been served again: %w", t.Blow, t.Topic, err)
+			return g, fmt.Errorf("the producer has not been served again: %w", errors.Join(ctx.Err(), err))
 		}
 		if err != nil {
 			g.Failed++
@@ -139,14 +162,14 @@ func (c *Cluster) hit(ctx context.Context, client *sdk.Client, t Trial, victim *
 		}
 		now := time.Now()
 		if struck == nil {
-			g.Before = ack.Segment
+			g.Before = segment
 		} else {
 			g.Took = max(g.Took, now.Sub(last))
-			g.After = ack.Segment
+			g.After = segment
 		}
 		last = now
 		g.Acked++
-		if struck == nil || ack.Segment != g.Before {
+		if struck == nil || segment != g.Before {
 			steady++
 		}
 	}
