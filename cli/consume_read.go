@@ -118,36 +118,54 @@ func (r *reading) run(ctx context.Context, c Consumer) error {
 }
 
 const (
-	lostAfter = 2 * time.Second // a broker that restarts is back sooner, and no news
-	lostLook  = 250 * time.Millisecond
+	lostAfter  = 2 * time.Second // a broker that restarts is back sooner, and no news
+	stuckAfter = 5 * time.Second // a range that goes over to other replicas is read again sooner
+	lostLook   = 250 * time.Millisecond
 )
 
-// tellOfLoss tells whoever waits that nothing can come for want of a broker, and when that is over.
+// trouble is why nothing can come, to whoever waits.
+type trouble struct {
+	text  string // "" = nothing is wrong
+	over  string // what is told when it has passed
+	after time.Duration
+}
+
+// troubleOf is the trouble behind the error that a range is tried again for.
+func troubleOf(err error) trouble {
+	switch code := sdk.CodeOf(err); {
+	case err == nil:
+		return trouble{}
+	case code == sdk.CodeUnreachable || code == sdk.CodeTimeout:
+		return trouble{"no broker answers", "connected again", lostAfter}
+	}
+	return trouble{"a range cannot be read at present", "all ranges are read again", stuckAfter}
+}
+
+// tellOfLoss tells whoever waits why nothing can come, and when that is over.
 func (r *reading) tellOfLoss(ctx context.Context, c Consumer) {
 	ticker := time.NewTicker(lostLook)
 	defer ticker.Stop()
-	var since time.Time
-	told := false
+	var now, since time.Time
+	var told, last trouble
 	for {
-		var now time.Time
 		select {
 		case <-ctx.Done():
 			return
 		case now = <-ticker.C:
 		}
 		err := c.LastError()
-		code := sdk.CodeOf(err)
+		is := troubleOf(err)
+		if is != last {
+			last, since = is, now
+		}
 		switch {
-		case code != sdk.CodeUnreachable && code != sdk.CodeTimeout:
-			if told {
-				r.note("connected again")
-			}
-			since, told = time.Time{}, false
-		case since.IsZero():
-			since = now
-		case !told && now.Sub(since) >= lostAfter:
-			told = true
-			r.note("no broker answers (%s); trying again", term.Escape(describe(err).Message))
+		case is == told:
+		case is.text == "":
+			r.note("%s", told.over)
+			told = is
+		case now.Sub(since) >= is.after:
+			r.note("%s (%s); trying again", is.text, term.Escape(describe(err).Message))
+			told = is
 		}
 	}
 }

@@ -196,8 +196,9 @@ func TestRecordFormat(t *testing.T) {
 	}
 }
 
-// Whoever follows is told of a broker that is away for longer than a restart takes, and of its return.
-func TestFollowTellsOfALostBroker(t *testing.T) {
+// Whoever waits is told of a broker that is away for longer than a restart takes, of a range that no replica gives, and
+// of the end of it.
+func TestFollowTellsWhyNothingComes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err  error
 		away time.Duration
@@ -205,7 +206,8 @@ func TestFollowTellsOfALostBroker(t *testing.T) {
 	}{
 		"a restart":    {errorf(sdk.CodeUnreachable, "refused"), 1500 * time.Millisecond, "0 records, the time is up.\n"},
 		"lost":         {errorf(sdk.CodeUnreachable, "refused"), 5 * time.Second, "no broker answers (refused); trying again\nconnected again\n0 records, the time is up.\n"},
-		"another case": {errorf(sdk.CodeBehind, "behind"), 5 * time.Second, "0 records, the time is up.\n"},
+		"a roll":       {errorf(sdk.CodeBehind, "behind"), 3 * time.Second, "0 records, the time is up.\n"},
+		"no copy left": {errorf(sdk.CodeNotReplica, "t/r1@7: no copy"), 7 * time.Second, "a range cannot be read at present (t/r1@7: no copy); trying again\nall ranges are read again\n0 records, the time is up.\n"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
