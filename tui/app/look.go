@@ -77,7 +77,7 @@ func (m *model) tell() {
 func sameViewport(a, b feed.Viewport) bool {
 	return slices.Equal(a.Topics, b.Topics) && a.TopicList == b.TopicList && samePtr(a.Segments, b.Segments) && a.Shards == b.Shards &&
 		a.Health == b.Health && a.Nodes == b.Nodes && a.Still == b.Still && (a.Logs == nil) == (b.Logs == nil) &&
-		(a.Logs == nil || slices.Equal(a.Logs.Nodes, b.Logs.Nodes) && a.Logs.Level == b.Logs.Level && a.Logs.Contains == b.Logs.Contains)
+		(a.Logs == nil || slices.Equal(a.Logs.Nodes, b.Logs.Nodes) && a.Logs.Level == b.Logs.Level)
 }
 
 func samePtr[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -45,9 +45,8 @@ type SegmentsShown struct {
 
 // LogsShown selects log lines.
 type LogsShown struct {
-	Nodes    []sdk.NodeID // none: all
-	Level    string
-	Contains string
+	Nodes []sdk.NodeID // none: all
+	Level string       // this and worse; empty: all
 }
 
 const (

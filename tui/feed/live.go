@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/eastguard/eastguard/sdk"
@@ -61,7 +60,6 @@ type live struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	retry   chan struct{}
-	err     atomic.Pointer[error]
 
 	mu    sync.Mutex
 	seeds []string
@@ -74,12 +72,8 @@ type live struct {
 func (l *live) Messages() <-chan store.Message { return l.out }
 func (l *live) Now() time.Time                 { return time.Now() }
 
-func (l *live) Err() error {
-	if p := l.err.Load(); p != nil {
-		return *p
-	}
-	return nil
-}
+// Err is nil: whatever becomes of the cluster is a message.
+func (l *live) Err() error { return nil }
 
 func (l *live) Close() error {
 	l.cancel()

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -180,6 +181,14 @@ func TestViewport(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		require.Equal(t, before, fake.count("topic orders"))
 		require.Equal(t, 1, fake.count("logs error"))
+		require.Equal(t, 1, f.view().Logs.Len())
+		fake.lines <- sdk.LogEvent{Node: "n1", Boot: 1, Err: errors.New("refused")}
+		fake.lines <- sdk.LogEvent{Node: "n1", Boot: 1, Line: &sdk.LogLine{Seq: 1, Message: "the disk is gone"}}
+		fake.lines <- sdk.LogEvent{Node: "n1", Boot: 1, Line: &sdk.LogLine{Seq: 2, Message: "and back"}}
+		synctest.Wait()
+		logs := f.view().Logs
+		require.Equal(t, 2, logs.Len(), "another selection begins anew")
+		require.Equal(t, "the disk is gone", logs.At(0).Message)
 		require.Zero(t, f.view().Topics.Get("orders").Detailed)
 
 		fake.mu.Lock()

@@ -115,7 +115,7 @@ func (s *session) details(ctx context.Context) {
 		topics := v.Topics[:min(len(v.Topics), maxDetails)]
 		for _, name := range before {
 			if !slices.Contains(topics, name) {
-				s.l.offer(store.Message{Gone: &store.Gone{Topic: name, Exists: true}})
+				s.l.send(ctx, store.Message{Gone: &store.Gone{Topic: name, Exists: true}}) // it is not said again
 			}
 		}
 		before = slices.Clone(topics)
@@ -161,22 +161,27 @@ func (s *session) logs(ctx context.Context) {
 }
 
 func (s *session) readLogs(ctx context.Context, shown *LogsShown) {
-	opts := sdk.LogOptions{Nodes: shown.Nodes, Level: shown.Level, Contains: shown.Contains, Last: logsFirst, Follow: true}
+	opts := sdk.LogOptions{Nodes: shown.Nodes, Level: shown.Level, Last: logsFirst, Follow: true}
+	anew := true
 	for ev, err := range s.client.Logs(ctx, opts) {
 		if err != nil {
 			sleep(ctx, often)
 			return
 		}
-		page := &store.LogPage{Lost: ev.Lost}
+		if ev.Line == nil && ev.Lost == 0 {
+			continue
+		}
+		page := &store.LogPage{Lost: ev.Lost, Anew: anew}
 		if ev.Line != nil {
 			page.Lines = []sdk.LogLine{*ev.Line}
 		}
-		if (ev.Line != nil || ev.Lost > 0) && !s.l.send(ctx, store.Message{Node: ev.Node, Boot: ev.Boot, Logs: page}) {
+		if !s.l.send(ctx, store.Message{Node: ev.Node, Boot: ev.Boot, Logs: page}) {
 			return
 		}
+		anew = false
 	}
 }
 
 func sameLogs(a, b *LogsShown) bool {
-	return a != nil && b != nil && a.Level == b.Level && a.Contains == b.Contains && slices.Equal(a.Nodes, b.Nodes)
+	return a != nil && b != nil && a.Level == b.Level && slices.Equal(a.Nodes, b.Nodes)
 }

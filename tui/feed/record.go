@@ -3,7 +3,6 @@ package feed
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -146,7 +145,7 @@ func (p *replay) run() {
 			return
 		}
 	}
-	if err := lines.Err(); err != nil && !errors.Is(err, io.EOF) {
+	if err := lines.Err(); err != nil {
 		p.fail(fmt.Errorf("read the recording: %w", err))
 	}
 	p.mu.Lock()

@@ -198,9 +198,6 @@ func (s *Store) closeGap(node sdk.NodeID, at time.Time) (closed bool) {
 // local writes an event of the program that watches.
 func (s *Store) local(at time.Time, kind string, node sdk.NodeID, detail string) {
 	e := &Event{At: at, Local: true}
-	e.Type, e.Subject, e.TimeMs = kind, string(node), at.UnixMilli()
-	if detail != "" {
-		e.Detail = detail
-	}
+	e.Type, e.Subject, e.Detail, e.TimeMs = kind, string(node), detail, at.UnixMilli()
 	s.events.add(e)
 }

@@ -150,6 +150,9 @@ func (s *Store) gone(g *Gone) {
 }
 
 func (s *Store) logPage(m Message) {
+	if m.Logs.Anew {
+		s.forgetLogs()
+	}
 	row := s.nodes.edit(m.Node)
 	if m.Logs.Lost > 0 {
 		s.gaps.add(&StreamGap{Node: m.Node, From: m.Time, To: m.Time, Lost: m.Logs.Lost, Reason: "log lines were dropped before they were read"})
@@ -166,6 +169,17 @@ func (s *Store) logPage(m Message) {
 	for s.logBytes > s.opts.LogBytes && len(s.logs.all()) > 1 {
 		s.logBytes -= s.logs.all()[0].size()
 		s.logs.shift()
+	}
+}
+
+// forgetLogs drops all lines: those to come would not follow them in the order of time.
+func (s *Store) forgetLogs() {
+	s.logs.empty()
+	s.logBytes = 0
+	for id, slot := range s.nodes.slots {
+		if slot.row.logged != 0 {
+			s.nodes.edit(id).logged = 0
+		}
 	}
 }
 

@@ -318,3 +318,37 @@ func TestNilAndEmptyViews(t *testing.T) {
 	require.False(t, ok)
 	require.Equal(t, store.LinkConnecting, v.Cluster.Link.State)
 }
+
+// Another selection of lines, some of them older than what was read, is no continuation: it begins anew.
+func TestLogsBeginAnew(t *testing.T) {
+	line := func(node sdk.NodeID, anew bool, seq uint64) store.Message {
+		return store.Message{Time: t0, Node: node, Boot: 1, Logs: &store.LogPage{Anew: anew, Lines: []sdk.LogLine{{Seq: seq, Message: fmt.Sprintf("%s %d", node, seq)}}}}
+	}
+	s := store.New(store.Options{LogBytes: 1000})
+	v := apply(s, line("n1", true, 7), line("n1", false, 7), line("n2", false, 3))
+	require.Equal(t, 2, v.Logs.Len(), "told again")
+	v = apply(s, line("n1", true, 5), line("n1", false, 6), line("n2", false, 2), line("n1", false, 7))
+	var text []string
+	for _, l := range v.Logs.All() {
+		text = append(text, l.Message)
+	}
+	require.Equal(t, []string{"n1 5", "n1 6", "n2 2", "n1 7"}, text)
+	require.EqualValues(t, 2, v.Logs.Dropped)
+}
+
+// The rack that observers tell of counts; that they tell of none takes away nothing, and is no change each time.
+func TestTheRackIsThatOfTheObservers(t *testing.T) {
+	told := func(at time.Time, rack string) store.Message {
+		return store.Message{Time: at, Node: "n1", Boot: 1, State: &sdk.NodeState{
+			Self: sdk.NodeStatus{ID: "n1"}, Members: []sdk.RingMember{{Node: "n1", State: "alive", Boot: 1}, {Node: "n2", State: "alive", Boot: 1, Rack: rack}},
+		}}
+	}
+	s := store.New(store.Options{History: -1})
+	require.Equal(t, "a", apply(s, told(t0, "a")).Nodes.Get("n2").Rack)
+	v := apply(s, told(t0, "b"))
+	require.Equal(t, "b", v.Nodes.Get("n2").Rack)
+	v = apply(s, told(t0, ""))
+	require.Equal(t, "b", v.Nodes.Get("n2").Rack)
+	before := v.Nodes.Get("n2").Version
+	require.Equal(t, before, apply(s, told(t0, "")).Nodes.Get("n2").Version)
+}

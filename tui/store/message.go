@@ -111,4 +111,6 @@ type Gone struct {
 type LogPage struct {
 	Lines []sdk.LogLine `json:"lines"`
 	Lost  uint64        `json:"lost,omitempty"`
+	// Anew begins the logs of all nodes again: other lines were asked for, and these are the oldest of them.
+	Anew bool `json:"anew,omitempty"`
 }

@@ -141,6 +141,13 @@ func (l *lines[E]) shift() {
 	l.changed = true
 }
 
+// empty drops all.
+func (l *lines[E]) empty() {
+	if n := len(l.all()); n > 0 {
+		l.buf, l.start, l.dropped, l.changed = nil, 0, l.dropped+uint64(n), true
+	}
+}
+
 // replace puts another entry at a place of all.
 func (l *lines[E]) replace(i int, e E) {
 	l.buf, l.start = slices.Clone(l.buf[l.start:]), 0

@@ -111,7 +111,7 @@ func (v *verdict) matches(n *Node) bool {
 	slices.Sort(v.by)
 	state := v.state()
 	return n.State == state && n.Since.Equal(v.sinceWhen(state)) && slices.Equal(n.SuspectedBy, v.by) && n.Boot >= v.best.Boot &&
-		n.Vnodes == v.best.Vnodes && n.OwnsPerMillion == v.best.OwnsPerMillion && n.Status == v.best.Status && n.Rack != "" == (v.best.Rack != "")
+		n.Vnodes == v.best.Vnodes && n.OwnsPerMillion == v.best.OwnsPerMillion && n.Status == v.best.Status && n.Rack == cmp.Or(v.best.Rack, n.Rack)
 }
 
 func (v *verdict) write(n *Node, id sdk.NodeID) {
