@@ -40,7 +40,11 @@ const (
 	argContexts          // a context of the configuration
 	argRate              // a refresh rate
 	argFilter            // a filter
+	argLog               // a level, or a filter
 )
+
+// levels are those of a log, as :logs takes them: that and worse.
+var levels = []string{"debug", "info", "warn", "error"}
 
 // verbs are all commands, in the order of help.
 var verbs = []verb{
@@ -52,7 +56,7 @@ var verbs = []verb{
 	{"segments", []string{"segment"}, argRange, "segments and seals"},
 	{"groups", []string{"group"}, argGroup, "consumer groups"},
 	{"events", []string{"event"}, argType, "what has happened"},
-	{"logs", []string{"log"}, argFilter, "lines of the nodes' logs"},
+	{"logs", []string{"log"}, argLog, "lines of the nodes' logs: of a level and worse, or that a filter lets pass"},
 	{"at", nil, argTime, "look at an earlier moment: -5m, 12:04"},
 	{"live", nil, argNone, "back to now"},
 	{"filter", nil, argFilter, "narrow the table"},
@@ -121,7 +125,7 @@ func (v verb) check(arg string) error {
 		if arg == "" {
 			return invalid("%s wants an argument", v.name)
 		}
-	case argFilter:
+	case argFilter, argLog:
 		_, err := ParseFilter(arg)
 		return err
 	}
@@ -156,6 +160,8 @@ func (n names) of(a argument) []string {
 		return n.Types
 	case argContexts:
 		return n.Contexts
+	case argLog:
+		return levels
 	case argNone, argText, argTime, argSeeds, argRate, argFilter:
 	}
 	return nil

@@ -82,7 +82,7 @@ func (m *model) means(a keymap.Action, s page.Subject) bool {
 	case keymap.CopyName, keymap.Mark:
 		return s.Name != ""
 	case keymap.Back:
-		return len(m.trail) > 0 || st.Filter.On() || st.Zoom
+		return len(m.trail) > 0 || st.Filter.On() || st.Zoom || st.Scope != page.Scope{}
 	default:
 		return true
 	}

@@ -206,7 +206,7 @@ func (m *model) visit(id page.ID) {
 // maxTrail bounds how far esc leads back.
 const maxTrail = 32
 
-// enter goes to a page from this one.
+// enter goes to a page from this one: to all that is there, unless change says otherwise.
 func (m *model) enter(id page.ID, change func(*page.State)) {
 	if len(m.trail) == maxTrail {
 		m.trail = slices.Delete(m.trail, 0, 1)
@@ -216,7 +216,7 @@ func (m *model) enter(id page.ID, change func(*page.State)) {
 	if id != m.page {
 		st = fresh(&m.states[id])
 	}
-	st.Filter, st.Marked, st.Panel = page.Filter{}, nil, 0
+	st.Scope, st.Filter, st.Marked, st.Panel = page.Scope{}, page.Filter{}, nil, 0
 	change(&st)
 	m.page, m.states[id] = id, st
 }
@@ -227,18 +227,18 @@ func (m *model) open() {
 	if !m.opens(s) {
 		return
 	}
+	if s.Open == page.Events {
+		m.related(page.Events)
+		return
+	}
 	m.enter(s.Open, func(st *page.State) {
-		st.Topic, st.Range = s.Topic, s.Range
-		switch s.Kind {
-		case page.KindTopic:
-			st.Topic, st.Range = s.Name, ""
-		case page.KindNode:
-			st.Node = sdk.NodeID(s.Name)
-			st.Focus().Selected = s.Name
-		case page.KindRange, page.KindNone, page.KindEvent, page.KindLog:
-		case page.KindShard, page.KindSegment, page.KindGroup:
-			st.Focus().Selected = s.Name
+		switch s.Open {
+		case page.Ranges:
+			st.Topic = s.Topic
+		case page.Segments:
+			st.Topic, st.Range = s.Topic, s.Range
 		}
+		st.Focus().Selected = s.Row
 	})
 }
 
@@ -247,7 +247,7 @@ func (m *model) opens(s page.Subject) bool {
 	return s.Open != 0 && (s.Open != m.page || s.Kind == page.KindTopic || s.Kind == page.KindRange)
 }
 
-// back undoes a filter, or the last step in.
+// back undoes a filter, the last step in, or what the page is narrowed to.
 func (m *model) back() {
 	st := m.state()
 	switch {
@@ -260,7 +260,10 @@ func (m *model) back() {
 	case len(m.trail) > 0:
 		last := m.trail[len(m.trail)-1]
 		m.trail = m.trail[:len(m.trail)-1]
+		st.Scope = page.Scope{} // it was that of the step
 		m.page, m.states[last.page] = last.page, fresh(&last.state)
+	default:
+		st.Scope = page.Scope{}
 	}
 }
 
@@ -272,15 +275,38 @@ func (m *model) related(id page.ID) {
 		return
 	}
 	m.enter(id, func(st *page.State) {
-		if s.Kind == page.KindNode && id == page.Logs {
+		switch s.Kind {
+		case page.KindNode:
 			st.Node = sdk.NodeID(s.Name)
-			return
-		}
-		f, err := ParseFilter(regexp.QuoteMeta(s.Name))
-		if err == nil {
-			st.Filter = pageFilter(f)
+		case page.KindLog:
+			st.Node = sdk.NodeID(s.Row)
+		case page.KindShard:
+			st.Filter = exactly(s.Title())
+		default:
+			st.Filter = exactly(s.Name)
 		}
 	})
+}
+
+// exactly is the filter for a name: what only begins with it is another's.
+func exactly(name string) page.Filter {
+	pattern := regexp.QuoteMeta(name)
+	if wordly(name[0]) {
+		pattern = `\b` + pattern
+	}
+	if wordly(name[len(name)-1]) {
+		pattern += `\b`
+	}
+	f, err := ParseFilter(pattern)
+	if err != nil { // it is too long: then so is what it would be looked for in
+		return page.Filter{}
+	}
+	return pageFilter(f)
+}
+
+// wordly reports whether a byte is of a word, as \b of regular expressions has it.
+func wordly(b byte) bool {
+	return b == '_' || b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z'
 }
 
 // copyName puts the names of what is marked, or selected, on the clipboard.

@@ -186,7 +186,11 @@ type stopMsg struct{ cause error }
 
 // receive takes a new view. It is shown unless the screen is to stand still.
 func (m *model) receive(msg viewMsg) tea.Cmd {
-	if msg.over && !m.over {
+	switch {
+	case !msg.over || m.over:
+	case msg.err != nil:
+		m.say(styles.Bad, "%s", messageOf(msg.err))
+	default:
 		m.say(styles.Info, "the recording has ended")
 	}
 	m.latest, m.now, m.over = msg.view, msg.now, msg.over
@@ -282,8 +286,7 @@ func (m *model) forgetDrawn() {
 func fresh(st *page.State) page.State {
 	next := page.NewState()
 	next.Panel, next.Panels, next.Filter, next.Marked = st.Panel, st.Panels, st.Filter, st.Marked
-	next.Wide, next.Zoom, next.Follow = st.Wide, st.Zoom, st.Follow
-	next.Topic, next.Range, next.Node, next.Types, next.Level = st.Topic, st.Range, st.Node, st.Types, st.Level
+	next.Wide, next.Zoom, next.Follow, next.Scope = st.Wide, st.Zoom, st.Follow, st.Scope
 	return next
 }
 

@@ -33,7 +33,7 @@ func once(ctx context.Context, opts Options, streams *term.IOStreams, src feed.F
 		ctx, cancel = context.WithTimeoutCause(ctx, opts.Duration, errTimeUp)
 		defer cancel()
 	}
-	l := &looker{store: store.New(store.Options{History: -1}), in: src.Messages(), now: src.Now, recorded: opts.Replay != ""}
+	l := &looker{store: store.New(store.Options{History: -1}), in: src.Messages(), now: src.Now, recorded: opts.Replay != "", fault: src.Err}
 	if err := l.gather(ctx); err != nil {
 		return err
 	}
@@ -64,6 +64,7 @@ type looker struct {
 	in       <-chan store.Message
 	recorded bool
 	now      func() time.Time
+	fault    func() error // what is wrong with the recording
 }
 
 func (l *looker) view() *store.View { return l.store.View(l.now()) }
@@ -107,10 +108,16 @@ func (l *looker) gather(ctx context.Context) error {
 // heardAny fails when nothing was heard of any node.
 func (l *looker) heardAny() error {
 	v := l.view()
-	if v.Nodes.Len() == 0 {
+	switch {
+	case v.Nodes.Len() > 0:
+		return nil
+	case !l.recorded:
 		return failureOf(v.Cluster.Link)
 	}
-	return nil
+	if err := l.fault(); err != nil {
+		return err
+	}
+	return invalid("replay: nothing was recorded of any node")
 }
 
 // wait listens for a while; it reports false when there is nothing more to come.

@@ -57,6 +57,14 @@ type replayed struct {
 	file *os.File
 }
 
+// Err is what is wrong with the file that was given.
+func (r *replayed) Err() error {
+	if err := r.Feed.Err(); err != nil {
+		return invalid("replay: %v", err)
+	}
+	return nil
+}
+
 func (r *replayed) Close() error { return errors.Join(r.Feed.Close(), r.file.Close()) }
 
 // recording writes what passes through it to a file.

@@ -1,11 +1,11 @@
 package app
 
 import (
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/component"
 	"github.com/eastguard/eastguard/tui/page"
 	"github.com/eastguard/eastguard/tui/styles"
@@ -212,6 +212,7 @@ func (m *model) show(c Command) {
 	id := pageNamed(c.Verb)
 	if c.Arg == "" {
 		m.visit(id)
+		m.state().Scope, m.state().Filter = page.Scope{}, page.Filter{}
 		return
 	}
 	m.enter(id, func(st *page.State) {
@@ -225,12 +226,13 @@ func (m *model) show(c Command) {
 			}
 		case page.Events:
 			st.Types = strings.ToUpper(c.Arg)
-		case page.Ring:
-			st.Node = sdk.NodeID(c.Arg)
-			st.Focus().Selected = c.Arg
-		case page.Shards, page.Groups:
+		case page.Ring, page.Shards, page.Groups:
 			st.Focus().Selected = c.Arg
 		case page.Topics, page.Logs:
+			if id == page.Logs && slices.Contains(levels, strings.ToLower(c.Arg)) {
+				st.Level = strings.ToLower(c.Arg)
+				return
+			}
 			if f, err := ParseFilter(c.Arg); err == nil {
 				st.Filter = pageFilter(f)
 			}

@@ -11,7 +11,8 @@ import (
 type viewMsg struct {
 	view *store.View
 	now  time.Time
-	over bool // a recording has come to its end
+	over bool  // a recording has come to its end
+	err  error // before its time
 }
 
 // pastMsg is the answer to a look at an earlier moment.
@@ -32,6 +33,7 @@ type pump struct {
 	asks  chan func(*pump)
 	show  func(any)
 	slow  func() bool      // the terminal does not keep up
+	fault func() error     // why nothing more comes
 	now   func() time.Time // by the clock of the feed
 
 	every time.Duration
@@ -45,7 +47,7 @@ type pump struct {
 func newPump(in <-chan store.Message, every time.Duration, now func() time.Time, show func(any)) *pump {
 	return &pump{
 		store: store.New(store.Options{}), in: in, asks: make(chan func(*pump), 16), show: show, now: now, every: every,
-		slow: func() bool { return false },
+		slow: func() bool { return false }, fault: func() error { return nil },
 	}
 }
 
@@ -84,21 +86,22 @@ func (p *pump) run(ctx context.Context) {
 	}
 }
 
-// take applies a message and those that wait behind it.
+// take applies a message and those that wait behind it. What it has received it applies: the batch is full before the
+// next is.
 func (p *pump) take(m store.Message, ok bool) {
-	for range maxBatch {
-		if !ok {
-			p.in, p.over = nil, true
-			p.publish()
+	for n := 1; ok; n++ {
+		p.store.Apply(m)
+		if n == maxBatch {
 			return
 		}
-		p.store.Apply(m)
 		select {
 		case m, ok = <-p.in:
 		default:
 			return
 		}
 	}
+	p.in, p.over = nil, true
+	p.publish()
 }
 
 // tick shows what has changed, if the terminal has taken what was shown before.
@@ -119,7 +122,11 @@ func (p *pump) publish() {
 	}
 	p.told = p.over // nothing changes any more
 	p.last, p.clock = v, clock
-	p.show(viewMsg{v, now, p.over})
+	msg := viewMsg{view: v, now: now, over: p.over}
+	if p.over {
+		msg.err = p.fault()
+	}
+	p.show(msg)
 }
 
 // past looks at an earlier moment.

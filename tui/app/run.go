@@ -33,6 +33,9 @@ const stopTime = 2 * time.Second
 // Run shows the cluster until it is told to end, or prints what was asked for. It returns when the terminal is as it
 // was before.
 func Run(ctx context.Context, opts Options, streams *term.IOStreams) error {
+	if _, err := ParseFilter(opts.Filter); err != nil {
+		return err
+	}
 	for {
 		next, err := runOnce(ctx, opts, streams, openFeed)
 		if err != nil || next == nil {
@@ -64,7 +67,7 @@ func runOnce(ctx context.Context, opts Options, streams *term.IOStreams, open op
 		next, err = screenful(ctx, opts, streams, src, g)
 	}
 	cancel(nil)
-	closed := src.Close()
+	closed := errors.Join(src.Err(), src.Close())
 	if fault := g.wait(); fault != nil {
 		_, _ = fmt.Fprintf(streams.Err, "%s\n\n%s\n", fault.Error(), fault.stack)
 		return nil, failure(sdk.CodeInternal, "%s", fault.Error())
@@ -117,7 +120,7 @@ func screenful(ctx context.Context, opts Options, streams *term.IOStreams, src f
 		tea.WithoutSignalHandler())
 	s.jobs.program = s.program
 	s.pump = newPump(src.Messages(), opts.Refresh, src.Now, func(m any) { s.program.Send(m) })
-	s.pump.slow = s.out.slow
+	s.pump.slow, s.pump.fault = s.out.slow, src.Err
 	g.Go(func() { s.pump.run(ctx) })
 	g.Go(func() { s.jobs.watch(ctx) })
 	return s.run(ctx, tty)
@@ -210,9 +213,10 @@ func (s *session) environment(ctx context.Context) environment {
 		},
 		seeds: s.src.SetSeeds,
 		exec: func(words []string) tea.Cmd {
+			at := s.model.opts.Context // of now: the command runs beside the model
 			return func() (msg tea.Msg) {
 				s.guard.run(func() {
-					text, err := s.opts.Exec(ctx, s.model.opts.Context, words)
+					text, err := s.opts.Exec(ctx, at, words)
 					msg = execMsg{words, text, err}
 				})
 				return msg
@@ -292,6 +296,9 @@ func (m *model) leaveFor(c Command) tea.Cmd {
 		m.opts.Seeds, m.opts.Context.Seeds = seeds, seeds
 		m.env.seeds(seeds)
 		m.say(styles.Info, "looking for brokers at %s", strings.Join(seeds, " "))
+		return nil
+	case m.opts.Record != "":
+		m.say(styles.Warn, "%s is of this cluster alone: quit to watch another", term.Escape(m.opts.Record))
 		return nil
 	default:
 		found := false

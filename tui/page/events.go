@@ -133,15 +133,15 @@ func aboutEvent(v *store.View, st *State, panel int) Subject {
 		return Subject{}
 	}
 	e := list.at(i)
-	s := Subject{Kind: KindEvent, Name: e.Subject, Open: Events}
+	s := Subject{Kind: KindEvent, Name: e.Subject, Open: Events, Row: e.Subject}
 	topic, rng, inTopic := strings.Cut(e.Subject, "/")
-	switch {
+	switch shard, inShard := strings.CutPrefix(e.Subject, "shard "); {
 	case strings.HasPrefix(e.Type, "NODE_"), e.Type == "STREAM_LOST", e.Type == "STREAM_BACK":
 		s.Open, s.Describe = Ring, []string{"node", "describe", e.Subject}
-	case strings.HasPrefix(e.Subject, "shard "):
-		s.Open, s.Describe = Shards, []string{"shard", "describe", strings.TrimPrefix(e.Subject, "shard ")}
+	case inShard:
+		s.Open, s.Row, s.Describe = Shards, shard, []string{"shard", "describe", shard}
 	case strings.HasPrefix(e.Type, "SEGMENT_"), strings.HasPrefix(e.Type, "RE") && inTopic:
-		s.Topic, s.Range, s.Open = topic, rng, Segments
+		s.Topic, s.Range, s.Open, s.Row = topic, rng, Segments, field(e.Detail, "segment")
 	case strings.HasPrefix(e.Type, "RANGE_"):
 		s.Topic, s.Range, s.Open = topic, rng, Ranges
 	case strings.HasPrefix(e.Type, "TOPIC_"):

@@ -205,7 +205,7 @@ func aboutGroup(g *store.Group) Subject {
 	}
 	why := "this version has no such command"
 	return Subject{
-		Kind: KindGroup, Name: g.Group, Open: Groups, Describe: []string{"group", "describe", g.Group},
+		Kind: KindGroup, Name: g.Group, Open: Groups, Row: g.Group, Describe: []string{"group", "describe", g.Group},
 		Actions: []Action{
 			{Key: 'r', Title: "reset offsets…", Head: "Reset the offsets of group " + g.Group, Command: []string{"group", "reset-offsets", g.Group}, Level: LevelYes, Why: why},
 			{Key: 'd', Title: "delete…", Head: "Delete group " + g.Group, Command: []string{"group", "delete", g.Group}, Level: LevelName, Why: why},

@@ -158,5 +158,5 @@ func (logs) About(v *store.View, st *State) Subject {
 		return Subject{}
 	}
 	l := list.at(i)
-	return Subject{Kind: KindLog, Name: l.Message, Open: Ring, Describe: []string{"node", "describe", string(l.Node)}}
+	return Subject{Kind: KindLog, Name: l.Message, Open: Ring, Row: string(l.Node), Describe: []string{"node", "describe", string(l.Node)}}
 }

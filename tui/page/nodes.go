@@ -196,7 +196,7 @@ func aboutNode(v *store.View, id sdk.NodeID) Subject {
 		return Subject{}
 	}
 	name := string(id)
-	s := Subject{Kind: KindNode, Name: name, Open: Ring, Describe: []string{"node", "describe", name}}
+	s := Subject{Kind: KindNode, Name: name, Open: Ring, Row: name, Describe: []string{"node", "describe", name}}
 	gone := ""
 	if n.State == "dead" || n.State == "left" {
 		gone = "the node is " + n.State

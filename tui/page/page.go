@@ -107,8 +107,10 @@ type Subject struct {
 	// Topic and Range are of subjects that lie in one.
 	Topic string
 	Range string
-	// Open is the page that ⏎ leads to, and Describe the words behind eg-cli that tell all about it.
+	// Open is the page that ⏎ leads to, Row the row to be selected there, and Describe the words behind eg-cli that tell
+	// all about it.
 	Open     ID
+	Row      string
 	Describe []string
 	Actions  []Action
 }

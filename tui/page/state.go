@@ -58,23 +58,28 @@ func (f Filter) On() bool { return f.Match != nil }
 type State struct {
 	Frame Frame
 
-	Panel  int        // the focused one
-	Panels [8]Focus   // of each panel
-	Filter Filter     // of the focused panel
-	Marked Marks      // by id
-	Wide   bool       // more columns than the width chooses
-	Zoom   bool       // the focused panel alone
-	Follow bool       // newest rows stay in view; the selection where it moves
-	Topic  string     // Ranges, Segments: of this topic; empty: the one selected, or the busiest
-	Range  string     // Segments: of this range (r9)
-	Node   sdk.NodeID // Ring: as seen from; Events, Logs: of this node
-	Types  string     // Events: of these types (SEAL,SPLIT); empty: all
-	Level  string     // Logs: this and worse; empty: all
+	Panel  int      // the focused one
+	Panels [8]Focus // of each panel
+	Filter Filter   // of the focused panel
+	Marked Marks    // by id
+	Wide   bool     // more columns than the width chooses
+	Zoom   bool     // the focused panel alone
+	Follow bool     // newest rows stay in view; the selection where it moves
+	Scope           // of the rows
 
 	Shown Shown // where things are: written by Draw
 
 	focusable int // panels that can have the focus
 	memo      *memo
+}
+
+// Scope is which part of what there is a page is about. The zero Scope is all of it.
+type Scope struct {
+	Topic string     // Ranges, Segments: of this topic; empty: the busiest, or all
+	Range string     // Segments: of this range (r9)
+	Node  sdk.NodeID // Events, Logs: of this node
+	Types string     // Events: of these types (SEAL,SPLIT)
+	Level string     // Logs: this and worse
 }
 
 // Focus is what a panel was told.

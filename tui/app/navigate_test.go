@@ -1,0 +1,103 @@
+package app
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/eastguard/eastguard/tui/page"
+	"github.com/eastguard/eastguard/tui/store/storetest"
+)
+
+// What ⏎ opens has the row that it was about selected, or nothing but what is about it.
+func TestOpenLeadsToTheThing(t *testing.T) {
+	b := newBench(t, Options{Width: 120, Height: 40})
+	b.play(storetest.Options{Seed: 1, Length: 60 * time.Second}, 50*time.Second)
+	found := make(map[page.ID]bool)
+	b.press("8", "down")
+	for range b.view.Events.Len() {
+		s := page.Get(b.page).About(b.view, b.state())
+		if s.Open != page.Events && !found[s.Open] {
+			found[s.Open] = true
+			b.press("enter")
+			require.Equal(t, s.Open, b.page, s.Name)
+			rows := page.Get(b.page).Rows(b.view, b.state())
+			selected := b.state().Focus().Selected
+			require.GreaterOrEqual(t, rows.Index(selected), 0, "%s leads to %q of %s", s.Name, selected, b.page)
+			require.True(t, selected == s.Name || strings.HasSuffix(s.Name, selected) || s.Open == page.Segments, "%s leads to %s", s.Name, selected)
+			b.press("esc")
+			require.Equal(t, page.Events, b.page)
+		}
+		b.press("down")
+	}
+	require.True(t, found[page.Ring] && found[page.Shards] && found[page.Segments], "%v", found)
+
+	for _, key := range []string{"3", "6"} {
+		b.press(key, "down")
+		s := page.Get(b.page).About(b.view, b.state())
+		b.press("enter")
+		require.Equal(t, page.Events, b.page, s.Title())
+		require.Contains(t, b.state().Filter.Text, s.Name)
+		b.press("esc", "esc")
+	}
+}
+
+func TestAFilterForANameIsForItAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		yes, no []string
+	}{
+		"s90":      {[]string{"segment=s90 next=s91", "s90"}, []string{"s905", "ss90"}},
+		"shard 12": {[]string{"LEADER shard 12 n1"}, []string{"shard 120", "shard 1"}},
+		"a.b":      {[]string{"a.b/r1"}, []string{"axb", "a.bc"}},
+		"-x-":      {[]string{"TOPIC -x- created"}, []string{"x"}},
+	} {
+		f := exactly(name)
+		for _, text := range c.yes {
+			require.True(t, f.Match(text), "%s in %s", name, text)
+		}
+		for _, text := range c.no {
+			require.False(t, f.Match(text), "%s in %s", name, text)
+		}
+	}
+}
+
+// Whatever a page was narrowed to, esc widens it again, and so does its name behind a colon.
+func TestEveryScopeHasAWayOut(t *testing.T) {
+	run := func(b *bench, line string) { b.press(":"); b.write(line); b.press("enter") }
+	for line, id := range map[string]page.ID{
+		"logs warn": page.Logs, "events seal": page.Events, "segments orders": page.Segments, "segments /r1": page.Segments, "ranges orders": page.Ranges,
+	} {
+		b := newBench(t, Options{Width: 120, Height: 40})
+		b.play(storetest.Options{Seed: 1}, 20*time.Second)
+		run(b, line)
+		require.Equal(t, id, b.page, line)
+		require.NotZero(t, b.state().Scope, line)
+		b.press("esc")
+		require.Equal(t, page.Overview, b.page)
+		require.Zero(t, b.states[id].Scope, "%s, and back", line)
+
+		run(b, line)
+		b.press("1", string(rune('0'+int(id))))
+		require.NotZero(t, b.state().Scope, "%s is looked away from, not left", line)
+		b.shows(t, "esc back")
+		b.press("esc")
+		require.Zero(t, b.state().Scope, line)
+
+		run(b, line)
+		run(b, strings.ToLower(id.String()))
+		require.Zero(t, b.state().Scope, "all of %s", id)
+	}
+	b := newBench(t, Options{Width: 120, Height: 40})
+	b.play(storetest.Options{Seed: 1}, 20*time.Second)
+	run(b, "logs WARN")
+	require.Equal(t, "warn", b.state().Level)
+	require.Equal(t, "warn", b.viewport().Logs.Level)
+	b.shows(t, "warn and worse")
+	run(b, "logs fsync")
+	require.Empty(t, b.state().Level)
+	require.Equal(t, "fsync", b.state().Filter.Text)
+	b.press("2", "down", "e")
+	require.NotEmpty(t, b.state().Node, "events of a node are those it tells and those about it")
+}
