@@ -377,3 +377,21 @@ func TestAFailedSyncIsTheEnd(t *testing.T) {
 		require.Error(t, n.checkpoint(), "and nothing is tried again")
 	}
 }
+
+// Who has lost the disk of data_dir alone has a node's meta_dir, not a stranger's, and hears how the node comes back.
+func TestALostDataDirectoryIsToldFromAForeignOne(t *testing.T) {
+	mem := vfs.NewMem()
+	_, locks, err := OpenIdentity(mem, "data", "meta", IdentityRequest{})
+	require.NoError(t, err)
+	require.NoError(t, vfs.WriteFileAtomic(mem, "meta/groups.json", []byte("{}"), 0o600))
+	require.NoError(t, locks.Close())
+	require.NoError(t, mem.RemoveAll("data"))
+	_, _, err = OpenIdentity(mem, "data", "meta", IdentityRequest{})
+	require.ErrorIs(t, err, base.CodeCorruptData)
+	require.ErrorContains(t, err, "meta holds a node's data, but data/identity is missing")
+
+	require.NoError(t, mem.MkdirAll("elsewhere", 0o700))
+	require.NoError(t, vfs.WriteFileAtomic(mem, "elsewhere/photo", nil, 0o600))
+	_, _, err = OpenIdentity(mem, "elsewhere", "meta2", IdentityRequest{})
+	require.ErrorIs(t, err, base.CodePreconditionFailed)
+}

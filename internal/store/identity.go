@@ -20,6 +20,10 @@ import (
 // FormatVersion is the version of the layout of a data directory.
 const FormatVersion = 1
 
+// hintNoIdentity is for a node whose data_dir, or the file of its identity, is lost while something of it is left.
+const hintNoIdentity = "restore the file from a backup; if it is lost for good, empty data_dir and meta_dir and start the node under " +
+	"a new node id, or under its old one after: eg-cli node replace NODE"
+
 // Identity is who this node is and which disk it has. It is bound to the data directory: a copy, an older image or an
 // empty disk is not the same node.
 type Identity struct {
@@ -204,7 +208,7 @@ func (o *opener) read() (*Identity, error) {
 	id, err := parseIdentity(b)
 	if err != nil {
 		return nil, base.Errorf(base.CodeOf(err), opIdentity, "%s: %w", name, err).
-			WithHint("restore the file from a backup, or start this node with empty directories under a new node id")
+			WithHint(hintNoIdentity)
 	}
 	return id, nil
 }
@@ -216,16 +220,20 @@ func (o *opener) mustBeEmpty() error {
 		if err != nil {
 			return base.Wrap(base.CodeInternal, opIdentity, err)
 		}
+		strange := ""
 		for _, e := range entries {
 			switch name := filepath.Join(dir, e.Name); {
 			case e.Name == lockName, e.Name == "lost+found", e.Name == startsName+tmpSuffix, e.Name == identityName+tmpSuffix, o.holds(name):
 			case e.Name == catalogueName, e.Name == walName, e.Name == topicsName, e.Name == stampName:
 				return base.Errorf(base.CodeCorruptData, opIdentity, "%s holds a node's data, but %s is missing", dir, filepath.Join(o.dataDir, identityName)).
-					WithHint("restore the file from a backup, or start this node with empty directories under a new node id")
-			default:
-				return base.Errorf(base.CodePreconditionFailed, opIdentity, "%s is not empty and not a broker's: it holds %s", dir, e.Name).
-					WithHint("choose an empty directory, with data_dir and meta_dir")
+					WithHint(hintNoIdentity)
+			case strange == "":
+				strange = e.Name
 			}
+		}
+		if strange != "" {
+			return base.Errorf(base.CodePreconditionFailed, opIdentity, "%s is not empty and not a broker's: it holds %s", dir, strange).
+				WithHint("choose an empty directory, with data_dir and meta_dir")
 		}
 	}
 	return nil
