@@ -47,9 +47,9 @@ type healthDocument struct {
 
 type checkRow struct {
 	ID     string `json:"id" col:"ID"`
-	Name   string `json:"name" col:"CHECK"`
+	Name   string `json:"name" col:"CHECK,fold"`
 	Result string `json:"result" col:"RESULT"`
-	Detail string `json:"detail" col:"DETAIL"`
+	Detail string `json:"detail" col:"DETAIL,fold"`
 	Next   string `json:"next" col:"NEXT,wide"`
 }
 

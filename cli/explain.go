@@ -95,7 +95,7 @@ func runExplain(a *app, code string) error {
 		p.Line("")
 		width := min(p.Width(), 100)
 		for _, part := range [][2]string{{"Cause", doc.Cause}, {"Check", doc.Check}, {"Fix", doc.Fix}, {"Hint", doc.Hint}} {
-			for i, line := range wrap(part[1], width-8) {
+			for i, line := range term.Wrap(part[1], width-8) {
 				label := ""
 				if i == 0 {
 					label = part[0]
@@ -105,20 +105,4 @@ func runExplain(a *app, code string) error {
 		}
 		p.Line("%-6s  %d%s", "Exit", doc.Exit, map[bool]string{true: ", the same request may succeed later"}[doc.Retryable])
 	})
-}
-
-// wrap breaks text at blanks into lines of at most width cells.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		if line != "" && term.Width(line)+1+term.Width(word) > width {
-			lines, line = append(lines, line), ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }

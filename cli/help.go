@@ -2,8 +2,8 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -32,11 +32,11 @@ TRY
 DATA      publish consume
 TOPICS    topic route            LAYOUT  segment shard
 NODES     node cluster events    SCRIPT  wait run
-MEASURE   bench                  SETUP   config context completion version
+MEASURE   bench top              SETUP   config context completion version
 LEARN     help <command | topic>, explain <code>, cheat <topic>, schema <name>
 
 Help topics: %s.
-Global flags: help environment, or any command with --help.
+Flags of every command: help flags. Settings: help environment.
 `
 
 func newHelpCommand(a *app) *cobra.Command {
@@ -57,7 +57,7 @@ func newHelpCommand(a *app) *cobra.Command {
 				}
 			}
 			if len(args) == 0 {
-				names = append(names, slices.Sorted(maps.Keys(helpTopics))...)
+				names = append(names, helpTopicNames()...)
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
@@ -67,8 +67,13 @@ func newHelpCommand(a *app) *cobra.Command {
 
 func runHelp(a *app, root *cobra.Command, words []string) error {
 	if len(words) == 1 {
+		if words[0] == helpFlags {
+			a.helpPage().flags("FLAGS OF EVERY COMMAND", root.PersistentFlags())
+			return nil
+		}
 		if topic, ok := helpTopics[words[0]]; ok {
-			_, err := io.WriteString(a.io.Out, topic())
+			width, _ := a.io.Size()
+			_, err := io.WriteString(a.helpPage().w, term.Fold(topic(), width))
 			return err
 		}
 	}
@@ -76,7 +81,7 @@ func runHelp(a *app, root *cobra.Command, words []string) error {
 	if err != nil || len(rest) > 0 {
 		word := strings.Join(words, " ")
 		f := &failure{name: "HELP_NOT_FOUND", exit: ExitNotFound, msg: "there is no help on \"" + word + "\"", hint: "see: eg-cli help"}
-		names := slices.Collect(maps.Keys(helpTopics))
+		names := helpTopicNames()
 		for _, sub := range root.Commands() {
 			names = append(names, sub.Name())
 		}
@@ -95,17 +100,21 @@ func (a *app) help(cmd *cobra.Command, _ []string) {
 	if set, err := a.resolve(cmd.Flags()); err == nil {
 		a.io.Decide(set.colorMode, set.ascii, a.Getenv)
 	}
+	h := a.helpPage()
+	if !cmd.HasParent() {
+		fprintf(h.w, rootHelp, strings.Join(helpTopicNames(), ", "))
+		return
+	}
+	h.command(cmd)
+}
+
+func (a *app) helpPage() *helpPage {
 	out := a.io.Out
 	if a.io.ASCII() {
 		out = asciiWriter{out}
 	}
-	if !cmd.HasParent() {
-		fprintf(out, rootHelp, strings.Join(slices.Sorted(maps.Keys(helpTopics)), ", "))
-		return
-	}
 	width, _ := a.io.Size()
-	h := &helpPage{w: out, style: a.io.OutStyle(), width: min(width, helpMaxWidth)}
-	h.command(cmd)
+	return &helpPage{w: out, style: a.io.OutStyle(), width: min(width, helpMaxWidth)}
 }
 
 // asciiWriter spells out the few glyphs of our own texts that are not ASCII.
@@ -134,7 +143,7 @@ func (h *helpPage) command(cmd *cobra.Command) {
 	if text == "" {
 		text = cmd.Short + "."
 	}
-	fprintf(h.w, "%s\n", text)
+	fprintf(h.w, "%s\n", term.Fold(text, h.width))
 	if cmd.Example != "" {
 		h.section("EXAMPLES")
 		for _, line := range examplesOf(cmd) {
@@ -152,7 +161,7 @@ func (h *helpPage) command(cmd *cobra.Command) {
 	}
 	h.verbs(cmd)
 	h.flags("FLAGS", cmd.NonInheritedFlags())
-	h.flags("GLOBAL FLAGS", cmd.InheritedFlags())
+	fprintf(h.w, "\nFlags that every command takes, such as -o json, -s and -t: eg-cli help %s\n", helpFlags)
 	h.output(cmd)
 	h.exits(cmd)
 	h.seeAlso(cmd)
@@ -165,7 +174,7 @@ func (h *helpPage) verbs(cmd *cobra.Command) {
 	h.section("VERBS")
 	for _, sub := range cmd.Commands() {
 		if sub.IsAvailableCommand() {
-			fprintf(h.w, "  %-12s %s\n", sub.Name(), sub.Short)
+			fprintf(h.w, "%s\n", term.Fold(fmt.Sprintf("  %-11s  %s", sub.Name(), sub.Short), h.width))
 		}
 	}
 }
@@ -191,7 +200,7 @@ func (h *helpPage) flags(title string, set *pflag.FlagSet) {
 // flag prints one flag; text that does not fit beside it goes below.
 func (h *helpPage) flag(left, usage string) {
 	const column = 30
-	lines := wrap(usage, max(h.width-column, 20))
+	lines := term.Wrap(usage, max(h.width-column, 20))
 	if term.Width(left) > column-2 {
 		fprintf(h.w, "%s\n", left)
 		left = ""
@@ -223,7 +232,7 @@ func (h *helpPage) exits(cmd *cobra.Command) {
 	for i, code := range codes {
 		codes[i] += " " + exitWords[code]
 	}
-	for _, l := range wrap(strings.Join(codes, ", "), h.width-2) {
+	for _, l := range term.Wrap(strings.Join(codes, ", "), h.width-2) {
 		fprintf(h.w, "  %s\n", l)
 	}
 }
@@ -237,7 +246,7 @@ func (h *helpPage) seeAlso(cmd *cobra.Command) {
 	}
 	names = append(names, "help formatting", "help exit-codes")
 	h.section("SEE ALSO")
-	for _, l := range wrap(strings.Join(names, ", "), h.width-2) {
+	for _, l := range term.Wrap(strings.Join(names, ", "), h.width-2) {
 		fprintf(h.w, "  %s\n", l)
 	}
 }

@@ -19,6 +19,15 @@ var helpTopics = map[string]func() string{
 	"keys":        func() string { return helpKeys },
 }
 
+// helpFlags is the page of the flags that every command takes; it is made from the tree of commands.
+const helpFlags = "flags"
+
+func helpTopicNames() []string {
+	names := append(slices.Collect(maps.Keys(helpTopics)), helpFlags)
+	slices.Sort(names)
+	return names
+}
+
 func helpEnvironment() string {
 	var b strings.Builder
 	b.WriteString("Settings come from, highest first: flag, prompt (:set), environment, context, file, built-in.\n" +

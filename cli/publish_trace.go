@@ -23,7 +23,7 @@ type traceStage struct {
 	Node   string  `json:"node" col:"NODE"`
 	AtMs   float64 `json:"at_ms" col:"AT" as:"ms" doc:"when it began, from the call; what brokers tell is placed as if the ways there and back took equally long"`
 	TookMs float64 `json:"took_ms" col:"TOOK" as:"ms"`
-	Detail string  `json:"detail" col:"WHAT"`
+	Detail string  `json:"detail" col:"WHAT,fold"`
 }
 
 func newPublishTrace(t sdk.Trace) *publishTrace {

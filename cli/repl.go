@@ -124,7 +124,7 @@ func (r *repl) clirc(ctx context.Context, set settings) {
 }
 
 func (r *repl) loop(ctx context.Context) error {
-	fprintf(r.IO.Err, "EastGuard CLI %s, %s. help shows what there is, TAB completes, exit leaves.\n", r.Version, r.seedsText())
+	fprintf(r.IO.Err, "EastGuard CLI %s, %s.\nhelp shows what there is, TAB completes, exit leaves.\n", r.Version, r.seedsText())
 	r.atPrompt = true
 	var pending string
 	for {

@@ -224,7 +224,7 @@ func TestPromptKeys(t *testing.T) {
 	broker := sdktest.Start(t, sdktest.WithTopic("orders", 1))
 	c := startConsole(t, broker.Addr(), map[string]string{".config/eastguard/clirc": "# my own\n:set timing off\nversion\n"})
 	c.awaitText("eg-cli 1.2.3") // from clirc
-	c.awaitText("EastGuard CLI 1.2.3, " + broker.Addr() + ". help shows")
+	c.awaitText("EastGuard CLI 1.2.3, " + broker.Addr() + ".\nhelp shows")
 	c.line(":connect " + broker.Addr())
 	c.awaitText("EastGuard CLI 1.2.3, " + broker.Addr() + "\n")
 

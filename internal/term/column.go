@@ -15,15 +15,16 @@ import (
 //	Rate float64 `json:"in_per_sec" col:"IN/s" as:"bytes_per_sec"`
 //	Shard string `json:"shard" col:"SHARD,wide"`
 //
-// col is the heading, with ",wide" for those of -o wide alone and ",spare" for those that a table may lack where the
-// terminal is too narrow; as names the human format (below); a field
-// without col is in JSON only.
+// col is the heading, with ",wide" for those of -o wide alone, ",spare" for those that a table may lack where the
+// terminal is too narrow, and ",fold" for sentences, which go on below there; as names the human format (below); a
+// field without col is in JSON only.
 type column struct {
 	path    []int  // of the field in the row
 	name    string // json name: what --columns and --sort-by use, and the heading of CSV
 	heading string
 	wide    bool
 	spare   bool
+	fold    bool
 	as      string
 	of      []int // path of the whole that a share is of
 	right   bool
@@ -71,7 +72,7 @@ func columnsOf(t reflect.Type) []column {
 			of = whole.Index
 		}
 		cols = append(cols, column{
-			path: []int{i}, name: name, heading: heading, wide: flags == "wide", spare: flags == "spare",
+			path: []int{i}, name: name, heading: heading, wide: flags == "wide", spare: flags == "spare", fold: flags == "fold",
 			as: f.Tag.Get("as"), of: of, right: numeric(f.Type) || f.Tag.Get("as") == asSpan,
 		})
 	}

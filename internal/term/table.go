@@ -15,7 +15,7 @@ const (
 
 // writeTable prints aligned columns with no trailing blanks. On a terminal that is too narrow, spare columns are left
 // out, from the right, which an ellipsis behind the headings tells; then columns of text are shortened, widest first.
-// Numbers are never cut.
+// A sentence that is shortened goes on below. Numbers are never cut.
 func (o *Output) writeTable(w *bufio.Writer, cols []column, rows reflect.Value) error {
 	grid := make([][]string, 0, rows.Len()+1)
 	if !o.NoHeaders {
@@ -41,15 +41,18 @@ func (o *Output) writeTable(w *bufio.Writer, cols []column, rows reflect.Value) 
 	}
 	widths := o.fit(cols, grid)
 	for i, line := range grid {
-		text := layout(line, cols, widths, o.ASCII)
-		if i == 0 && len(cols) < before && !o.NoHeaders {
-			text += " " + Ellipsis(o.ASCII)
-		}
-		if i == 0 && !o.NoHeaders {
-			text = o.Style.Bold(text)
-		}
-		if _, err := w.WriteString(text + "\n"); err != nil {
-			return err
+		heading := i == 0 && !o.NoHeaders
+		for _, part := range folded(line, cols, widths) {
+			text := layout(part, cols, widths, o.ASCII)
+			if heading && len(cols) < before {
+				text += " " + Ellipsis(o.ASCII)
+			}
+			if heading {
+				text = o.Style.Bold(text)
+			}
+			if _, err := w.WriteString(text + "\n"); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -94,6 +97,23 @@ func lineWidth(widths []int) int {
 		total += w
 	}
 	return total
+}
+
+// folded is a row as the lines that it takes: more than one where a column of sentences has less room than it wants.
+func folded(line []string, cols []column, widths []int) [][]string {
+	rows := [][]string{slices.Clone(line)}
+	for i, cell := range line {
+		if !cols[i].fold || Width(cell) <= widths[i] {
+			continue
+		}
+		for at, part := range Wrap(cell, widths[i]) {
+			if at == len(rows) {
+				rows = append(rows, make([]string, len(line)))
+			}
+			rows[at][i] = part
+		}
+	}
+	return rows
 }
 
 func layout(line []string, cols []column, widths []int, ascii bool) string {
