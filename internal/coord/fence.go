@@ -108,6 +108,9 @@ func (l *loop) unreachable(r *recovery, now time.Time) bool {
 		return false
 	}
 	why := base.Errorf(base.CodeUnreachable, "recover segment", "none of its %d replicas is there", len(a.Replicas))
+	if len(a.Replicas) == 1 {
+		why = base.Errorf(base.CodeUnreachable, "recover segment", "its only replica is not there")
+	}
 	l.recover.undecided(r.Segment, why, now)
 	l.answer(r.Segment, rollAnswer{err: busy(why)})
 	r.retryAt = now.Add(aWhile)

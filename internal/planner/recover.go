@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
@@ -35,10 +36,11 @@ type Verdict struct {
 // from ending the segment below it.
 func DecideEnd(seg *meta.Segment, config base.TopicConfig, answers []meta.FenceAnswer, view topology.View) Verdict {
 	var unbroken, restarted []meta.FenceAnswer
-	var silent, unusable int
+	var out, silent, unusable int
 	for _, r := range seg.Replicas {
 		switch a := answerOf(seg, r, answers); {
 		case (a == nil || a.Kind == meta.NotMine) && gone(r, view):
+			out++
 		case a == nil:
 			silent++
 		case a.Kind != meta.Extent || a.End < seg.Base:
@@ -62,7 +64,33 @@ func DecideEnd(seg *meta.Segment, config base.TopicConfig, answers []meta.FenceA
 		v.Lossy = config.Durability == base.DurabilityReplicated
 		return v
 	}
-	return Verdict{Why: fmt.Sprintf("%d restarted copies, %d damaged or on another disk, %d without an answer: no end is certain", len(restarted), unusable, silent)}
+	return Verdict{Why: "no end is certain: of " + copies(len(seg.Replicas)) + " " + listed(
+		count{len(restarted), "restarted"}, count{unusable, "damaged or on another disk"}, count{silent, "without an answer"}, count{out, "lost for good"},
+	)}
+}
+
+// count is how many copies are in some state.
+type count struct {
+	n  int
+	as string
+}
+
+// listed puts counts into words; what there is none of is left out.
+func listed(counts ...count) string {
+	var list []string
+	for _, c := range counts {
+		if c.n > 0 {
+			list = append(list, fmt.Sprintf("%d %s", c.n, c.as))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+func copies(n int) string {
+	if n == 1 {
+		return "1 copy"
+	}
+	return fmt.Sprintf("%d copies", n)
 }
 
 // answerOf is the replica's answer, or nil when there is none.
