@@ -51,9 +51,10 @@ const (
 func (c *Client) Logs(ctx context.Context, opts LogOptions) iter.Seq2[LogEvent, error] {
 	return func(yield func(LogEvent, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		l := &logs{c: c, opts: opts, answers: make(chan logAnswer, logsBacklog), pulls: make(map[NodeID]context.CancelFunc)}
-		l.w = &watch{c: c} // for its goroutines
-		defer l.w.running.Wait()
+		l := &logs{
+			crew: crew{c: c}, opts: opts, answers: make(chan logAnswer, logsBacklog), pulls: make(map[NodeID]*logPull), places: make(map[NodeID]logPlace),
+		}
+		defer l.running.Wait()
 		defer cancel()
 		if err := l.read(ctx, yield); err != nil && ctx.Err() == nil {
 			yield(LogEvent{}, err)
@@ -63,16 +64,20 @@ func (c *Client) Logs(ctx context.Context, opts LogOptions) iter.Seq2[LogEvent, 
 
 // logs is one Logs under way. Its fields belong to the goroutine that ranges over it.
 type logs struct {
-	c       *Client
+	crew
 	opts    LogOptions
-	w       *watch
 	answers chan logAnswer
-	pulls   map[NodeID]context.CancelFunc
-	first   int // nodes that have not come to the end of what they had
+	pulls   map[NodeID]*logPull
+	places  map[NodeID]logPlace // of nodes that were read and are not there now; bounded
+	first   int                 // nodes that have not come to the end of what they had
 }
 
+// logPlace is how far a node's log was read: Boot and Next of its last answer.
+type logPlace struct{ boot, from uint64 }
+
 type logAnswer struct {
-	node   NodeID
+	by     *logPull
+	place  logPlace // after it
 	events []LogEvent
 	end    bool // of what there was
 }
@@ -109,22 +114,49 @@ func (l *logs) follow(ctx context.Context, nodes []NodeStatus) error {
 		if l.pulls[n.ID] != nil {
 			continue
 		}
-		pullCtx, cancel := context.WithCancel(ctx)
-		p := &logPull{l: l, node: n.ID}
-		l.pulls[n.ID] = cancel
-		l.first++
-		if err := l.w.goRun(pullCtx, "read log", p.run); err != nil {
-			cancel()
+		if err := l.pull(ctx, n.ID); err != nil {
 			return err
 		}
 	}
-	for id, cancel := range l.pulls {
+	for id, p := range l.pulls {
 		if !listed[id] {
-			cancel()
-			delete(l.pulls, id)
+			l.dismiss(id, p)
 		}
 	}
 	return nil
+}
+
+// pull begins to read a node's log, or goes on where that was left: a node that is back is not to tell everything again.
+func (l *logs) pull(ctx context.Context, id NodeID) error {
+	ctx, cancel := context.WithCancel(ctx)
+	at, known := l.places[id]
+	delete(l.places, id)
+	p := &logPull{l: l, node: id, cancel: cancel, logPlace: at, taken: at, ended: known}
+	l.pulls[id] = p
+	l.first++
+	return l.goRun(ctx, "read log", p.run)
+}
+
+// dismiss stops reading the log of a node that is not there any more.
+func (l *logs) dismiss(id NodeID, p *logPull) {
+	p.cancel()
+	delete(l.pulls, id)
+	if len(l.places) >= maxPlaces {
+		clear(l.places)
+	}
+	if p.taken != (logPlace{}) {
+		l.places[id] = p.taken
+	}
+}
+
+// take remembers how far a node was read, and gives what it told. Nothing counts that comes after it was dismissed: it
+// will be told again.
+func (l *logs) take(a logAnswer) []LogEvent {
+	if l.pulls[a.by.node] != a.by {
+		return nil
+	}
+	a.by.taken = a.place
+	return a.events
 }
 
 // history gives out what there was when the reading began, in the order of time.
@@ -133,7 +165,7 @@ func (l *logs) history(ctx context.Context, yield func(LogEvent, error) bool) (g
 	for l.first > 0 {
 		select {
 		case a := <-l.answers:
-			all = append(all, a.events...)
+			all = append(all, l.take(a)...)
 			if a.end {
 				l.first--
 			}
@@ -165,7 +197,7 @@ func (l *logs) history(ctx context.Context, yield func(LogEvent, error) bool) (g
 // live gives out lines as they come, and looks for nodes that have joined.
 func (l *logs) live(ctx context.Context, yield func(LogEvent, error) bool) error {
 	members := make(chan []NodeStatus)
-	err := l.w.goRun(ctx, "log nodes", func(ctx context.Context) {
+	err := l.goRun(ctx, "log nodes", func(ctx context.Context) {
 		for pause(ctx, watchMembers) {
 			list, err := l.c.Admin().ListNodes(ctx)
 			if err != nil {
@@ -183,7 +215,7 @@ func (l *logs) live(ctx context.Context, yield func(LogEvent, error) bool) error
 	for {
 		select {
 		case a := <-l.answers:
-			for _, ev := range a.events {
+			for _, ev := range l.take(a) {
 				if !yield(ev, nil) {
 					return nil
 				}
@@ -202,11 +234,13 @@ func (l *logs) live(ctx context.Context, yield func(LogEvent, error) bool) error
 
 // logPull reads one node's log.
 type logPull struct {
-	l        *logs
-	node     NodeID
-	boot     uint64
-	from     uint64
-	ended    bool // what there was is told
+	l      *logs
+	node   NodeID
+	cancel context.CancelFunc
+
+	logPlace          // how far the asking is
+	taken    logPlace // how far the reader is; the reader's own
+	ended    bool     // what there was is told
 	lost     bool
 	failures int
 }
@@ -217,12 +251,13 @@ func (p *logPull) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		a := logAnswer{node: p.node}
+		a := logAnswer{by: p}
 		if err != nil {
 			a.events = p.failed(err)
 		} else {
 			a.events = p.told(resp)
 		}
+		a.place = p.logPlace
 		if !p.ended && (err != nil || !resp.More) {
 			p.ended, a.end = true, true
 		}
@@ -282,6 +317,6 @@ func (p *logPull) told(resp wire.WatchLogsResponse) (events []LogEvent) {
 		}
 	}
 	p.lost, p.failures = false, 0
-	p.boot, p.from = resp.Boot, resp.Next
+	p.logPlace = logPlace{resp.Boot, resp.Next}
 	return events
 }

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -29,6 +30,7 @@ type logNode struct {
 	boot  uint64
 	lines []LogLine
 	lost  uint64
+	state string // as the others believe; empty: alive
 	srv   *mux.Server
 }
 
@@ -76,8 +78,8 @@ func (n *logNode) handle(ctx context.Context, r *mux.Request) {
 		n.all.mu.Lock()
 		defer n.all.mu.Unlock()
 		var resp wire.ListNodesResponse
-		for id := range n.all.nodes {
-			resp.Nodes = append(resp.Nodes, NodeStatus{ID: id, State: "alive", Address: string(id) + ":2921"})
+		for id, node := range n.all.nodes {
+			resp.Nodes = append(resp.Nodes, NodeStatus{ID: id, State: cmp.Or(node.state, "alive"), Address: string(id) + ":2921"})
 		}
 		r.Reply(wire.Encode(resp))
 	case wire.KindWatchLogs:
@@ -193,6 +195,42 @@ func TestLogs(t *testing.T) {
 			}
 		}
 		require.Equal(t, []string{"dropped 5", "lost", "back", "new", "end"}, words[1:])
+		require.NoError(t, c.Close())
+		all.close()
+	})
+}
+
+// A node that was taken for dead and is back tells what came since, not what was read before.
+func TestLogsOfANodeThatIsBackGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newLogNodes("n1", "n2")
+		c, err := NewClient(WithSeeds("n1:2921"), WithDialer(all.net.dial))
+		require.NoError(t, err)
+		believe := func(state string) {
+			all.mu.Lock()
+			defer all.mu.Unlock()
+			all.nodes["n2"].state = state
+		}
+		all.log("n1", "here")
+		all.log("n2", "a", "b")
+		var words []string
+		for ev, err := range c.Logs(t.Context(), LogOptions{Nodes: []NodeID{"n2"}, Follow: true, Last: 100}) {
+			require.NoError(t, err)
+			require.NotNil(t, ev.Line)
+			words = append(words, ev.Line.Message)
+			if ev.Line.Message == "b" {
+				go func() {
+					believe("dead")
+					time.Sleep(2 * watchMembers)
+					all.log("n2", "c")
+					believe("alive")
+				}()
+			}
+			if ev.Line.Message == "c" {
+				break
+			}
+		}
+		require.Equal(t, []string{"a", "b", "c"}, words)
 		require.NoError(t, c.Close())
 		all.close()
 	})

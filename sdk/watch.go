@@ -5,7 +5,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -75,7 +74,7 @@ func (c *Client) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[WatchEv
 	return func(yield func(WatchEvent, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		w := &watch{
-			c: c, opts: opts, answers: make(chan watchAnswer), members: make(chan []NodeStatus), kick: make(chan struct{}, 1),
+			crew: crew{c: c}, opts: opts, answers: make(chan watchAnswer), members: make(chan []NodeStatus), kick: make(chan struct{}, 1),
 			merge: newWatchMerge(), pulls: make(map[NodeID]*pull), places: make(map[NodeID]place), absent: make(map[NodeID]bool),
 		}
 		defer w.running.Wait()
@@ -95,9 +94,8 @@ func (c *Client) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[WatchEv
 // watch is one Watch under way. Its fields belong to the goroutine that ranges over it; the pulls and the lookout talk
 // to it through the channels.
 type watch struct {
-	c       *Client
+	crew
 	opts    WatchOptions
-	running sync.WaitGroup
 	answers chan watchAnswer
 	members chan []NodeStatus
 	kick    chan struct{} // look for nodes now
@@ -278,24 +276,6 @@ func (w *watch) lookOut(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// goRun runs f until ctx ends or the client is closed.
-func (w *watch) goRun(ctx context.Context, name string, f func(context.Context)) error {
-	w.running.Add(1)
-	started := w.c.group.Go(name, func(closing context.Context) error {
-		defer w.running.Done()
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(closing, cancel)()
-		f(ctx)
-		return nil
-	})
-	if !started {
-		w.running.Done()
-		return errClosed("client")
-	}
-	return nil
 }
 
 // pull asks one node again and again.
