@@ -60,7 +60,7 @@ func newCounting(r *telemetry.Registry, m *metrics) *counting {
 }
 
 // nodeCounters are what this node counts as of now, or as of a second ago. While they are being made whoever else asks
-// gets the last ones.
+// gets none, and asks again.
 func (s *Server) nodeCounters(now time.Time) *wire.NodeCounters {
 	c := s.counting
 	if !c.mu.TryLock() {

@@ -122,6 +122,40 @@ func TestLogReadersWait(t *testing.T) {
 	})
 }
 
+// Where the pool has no room whoever waits is answered, and may ask again; a broker that stops takes nobody back.
+func TestLogReadersWithoutAPool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ring, room := &logRing{}, false
+		var readers logReaders
+		readers.begin("n1", 7, ring, func(f func()) error {
+			if !room {
+				return base.CodeBusy
+			}
+			go f()
+			return nil
+		})
+		var answers []error
+		ask := func() {
+			req := wire.WatchLogsRequest{From: 1, WaitMs: 1000}
+			readers.follow(t.Context(), req, func(_ wire.WatchLogsResponse, err error) { answers = append(answers, err) })
+		}
+		ask()
+		time.Sleep(logPace)
+		synctest.Wait()
+		require.Equal(t, []error{nil}, answers, "at once: nobody can look for it")
+		room = true
+		ask()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []error{nil, nil}, answers)
+		readers.close()
+		room = false
+		readers.start()
+		ask()
+		require.ErrorIs(t, answers[2], base.CodeShuttingDown)
+	})
+}
+
 // A broker's log and counters, asked over its client port.
 func TestWatchABrokersLogAndCounters(t *testing.T) {
 	n := start(t, vfs.NewMem())

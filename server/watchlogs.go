@@ -135,11 +135,8 @@ func (l *logReaders) lookBy(at time.Time) {
 }
 
 func (l *logReaders) start() {
-	if err := l.run(l.look); err != nil {
-		l.close() // the pool has no room, or is closed: whoever waits is to ask again
-		l.mu.Lock()
-		l.closed = false
-		l.mu.Unlock()
+	if err := l.run(l.look); err != nil { // the pool has no room, or is closed: whoever waits is to ask again
+		l.answerAll()
 	}
 }
 
@@ -181,6 +178,13 @@ func (l *logReaders) close() {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
+	l.mu.Unlock()
+	l.answerAll()
+}
+
+// answerAll answers all with what there is.
+func (l *logReaders) answerAll() {
+	l.mu.Lock()
 	l.due = time.Time{}
 	all := l.parked
 	l.parked = make(map[*logReader]struct{})
