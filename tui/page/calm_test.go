@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/component"
 	"github.com/eastguard/eastguard/tui/store"
 	"github.com/eastguard/eastguard/tui/styles"
@@ -100,4 +101,39 @@ func TestFactsAreWhole(t *testing.T) {
 			require.Equal(t, "in 128", text)
 		}
 	}
+}
+
+// TestLongWaits says of the waits of a lane what the lane shows: none only where it is empty.
+func TestLongWaits(t *testing.T) {
+	require.Equal(t, "none", longWaits(nil))
+	require.Equal(t, "p99 96 ms", longWaits([]component.Sample{{Value: 96}}))
+	var many []component.Sample
+	for i := range 100 {
+		many = append(many, component.Sample{Value: float64(100 - i)})
+	}
+	require.Equal(t, "p99 99 ms", longWaits(many))
+}
+
+// TestSegmentsOfAStateStandTogether: what the column says is in order where the table is sorted by it.
+func TestSegmentsOfAStateStandTogether(t *testing.T) {
+	states := []string{"sealed", "active"}
+	var list []*store.Segment
+	for i := range 40 {
+		s := &store.Segment{}
+		s.ID, s.State, s.Created = sdk.SegmentID(i), states[i%2], noon.Add(time.Duration(i*7%40)*time.Second)
+		s.Want, s.Copies = 3, 3-i%3%2
+		if i%7 == 0 {
+			s.Waits = "2 of 3 nodes"
+		}
+		list = append(list, s)
+	}
+	slices.SortFunc(list, bySegmentState)
+	var groups []string
+	for _, s := range list {
+		state, _ := segmentState(nil, s)
+		if len(groups) == 0 || groups[len(groups)-1] != state {
+			groups = append(groups, state)
+		}
+	}
+	require.Equal(t, []string{"ACTIVE?", "SEALED?", "ACTIVE!", "SEALED!", "ACTIVE", "SEALED"}, groups)
 }

@@ -122,6 +122,13 @@ func (d *drawing) tell(e *store.Event, long bool) string {
 	case "SEGMENT_REPAIRED":
 		add(field(e.Detail, "segment"))
 		add(field(e.Detail, "target"), " caught up ", field(e.Detail, "took"))
+	case "NODE_SUSPECT", "NODE_DEAD", "NODE_REFUTED", "NODE_JOINED", "NODE_LEFT":
+		add(e.Before, arrow, e.After)
+		if e.Before == "" {
+			add(strings.ToLower(strings.TrimPrefix(e.Type, "NODE_")))
+		}
+		add("inc ", field(e.Detail, "boot"))
+		add("by ", string(e.Node)) // each node tells what it believes
 	case "STREAM_LOST":
 		b.WriteString(" is not heard any more")
 		add(e.Detail)

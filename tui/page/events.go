@@ -30,7 +30,8 @@ func eventID(e *store.Event) string {
 
 func eventSource(v *store.View, st *State) source[*store.Event] {
 	log := v.Events
-	s := source[*store.Event]{version: log.Version, n: log.Len(), came: log.Dropped + uint64(log.Len()), newest: true, scope: string(st.Node) + "/" + st.Types}
+	s := source[*store.Event]{version: log.Version, n: log.Len(), came: log.Dropped + uint64(log.Len()), newest: true}
+	s.scope = string(st.Node) + "/" + st.Types + "/" + strconv.FormatUint(log.Moved, 10) // one that came late moves others
 	s.at = func(i int) *store.Event { return log.At(log.Len() - 1 - i) }
 	if st.Node != "" || st.Types != "" {
 		s.pass = func(e *store.Event) bool { return (st.Node == "" || about(e, st.Node)) && ofType(e, st.Types) }

@@ -94,6 +94,11 @@ func TestEventsSayWhat(t *testing.T) {
 	text := strings.Join(drawn(Get(Events), s.view(), 80, 24, styles.NewTheme(styles.NoColor, false), nil).Plain(), "\n")
 	require.Contains(t, text, "TOPIC  orders  created  shard=1")
 	require.Contains(t, text, "NODE   n1  started  boot=3")
+	s.event(2, time.Second, sdk.Event{Type: "NODE_DEAD", Subject: "n3", Before: "suspect", After: "dead", Detail: "boot=7"})
+	s.event(4, time.Second, sdk.Event{Type: "NODE_JOINED", Subject: "n3", After: "alive", Detail: "boot=8"})
+	text = strings.Join(drawn(Get(Events), s.view(), 80, 24, styles.NewTheme(styles.NoColor, false), nil).Plain(), "\n")
+	require.Contains(t, text, "SWIM   n3  suspect→dead  inc 7  by n2", "several tell the same: each says who it is")
+	require.Contains(t, text, "SWIM   n3  joined  inc 8  by n4")
 }
 
 // TestGoldens draws each page at each size in each colour mode. The plain text is one file, what it looks like another.

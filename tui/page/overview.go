@@ -357,12 +357,23 @@ func (d *drawing) health(r component.Rect) {
 	for i := range checks {
 		name = max(name, len(checks[i].Name)+2)
 	}
-	for i, c := range checks {
-		pen := d.c.Pen(inside.Line(i)).Sign(signs[c.Result], verdictStyle(c.Result)).Skip(1)
+	spare, y := inside.H-len(checks), 0
+	for _, c := range checks {
+		pen := d.c.Pen(inside.Line(y)).Sign(signs[c.Result], verdictStyle(c.Result)).Skip(1)
 		if name <= inside.W*2/5 || c.Detail == "" {
 			pen.Field(name-1, c.Name, styles.Plain).Skip(1)
 		} // else the detail says it all
-		pen.Text(c.Detail, styles.Plain)
+		lines := []string{c.Detail}
+		if room := pen.Rest(); room.W > 12 {
+			if lines = d.c.Wrap(c.Detail, room.W); len(lines) > spare+1 {
+				lines = []string{c.Detail}
+			}
+		}
+		for i, text := range lines {
+			line := inside.Line(y + i)
+			d.c.Pen(line).To(pen.Rest().X-line.X).Text(text, styles.Plain)
+		}
+		spare, y = spare-len(lines)+1, y+len(lines)
 	}
 	if old := d.st.Frame.Now.Sub(h.At); old > 30*time.Second {
 		d.c.Fade(inside)

@@ -89,9 +89,10 @@ func lastOf(s *store.Segment) time.Time {
 	return s.Created
 }
 
-// bySegmentState: repairs, then what lacks copies, then the active ones, then the rest; the youngest first.
+// bySegmentState: what waits, then repairs, then what lacks copies, then the active ones, then the rest; those of one
+// state stand together, the youngest first.
 func bySegmentState(a, b *store.Segment) int {
-	return cmp.Or(cmp.Compare(segmentRank(a), segmentRank(b)), lastOf(b).Compare(lastOf(a)), cmp.Compare(b.ID, a.ID))
+	return cmp.Or(cmp.Compare(segmentRank(a), segmentRank(b)), cmp.Compare(a.State, b.State), lastOf(b).Compare(lastOf(a)), cmp.Compare(b.ID, a.ID))
 }
 
 func segmentRank(s *store.Segment) int {
@@ -216,11 +217,21 @@ func drawTimeline(d *drawing, r component.Rect) {
 		return
 	}
 	t := component.Timeline{Now: d.st.Frame.Now, Cell: cell, Lanes: lanes, Gap: gap, Name: names, Note: notes}
-	t.Notes = "none lately"
-	if q := d.v.Cluster.SealGap; q.Count > 0 {
-		t.Notes = "p99 " + gapMs(q.P99Us)
-	}
+	t.Notes = longWaits(gap)
 	t.Draw(d.c, inside)
+}
+
+// longWaits is how long all but one in a hundred of the waits of a lane are.
+func longWaits(gap []component.Sample) string {
+	if len(gap) == 0 {
+		return "none"
+	}
+	values := make([]float64, len(gap))
+	for i, s := range gap {
+		values[i] = s.Value
+	}
+	slices.Sort(values)
+	return fmt.Sprintf("p99 %.0f ms", values[(len(values)*99+99)/100-1])
 }
 
 // seals are why segments end, by the letters of the lanes.

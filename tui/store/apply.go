@@ -199,5 +199,5 @@ func (s *Store) closeGap(node sdk.NodeID, at time.Time) (closed bool) {
 func (s *Store) local(at time.Time, kind string, node sdk.NodeID, detail string) {
 	e := &Event{At: at, Local: true}
 	e.Type, e.Subject, e.Detail, e.TimeMs = kind, string(node), detail, at.UnixMilli()
-	s.events.add(e)
+	s.remember(e)
 }

@@ -25,7 +25,7 @@ func (s *Store) event(m Message) {
 	if ev.Node == "" {
 		ev.Node = m.Node
 	}
-	s.events.add(ev)
+	s.remember(ev)
 	switch e.Type {
 	case "SEGMENT_SEALED":
 		s.sealed(ev)
@@ -46,6 +46,12 @@ func (s *Store) event(m Message) {
 			}
 		}
 	}
+}
+
+// remember puts an event among the others by its time: nodes tell one after the other of what happened at once, and one
+// that is heard again tells of what it did meanwhile.
+func (s *Store) remember(e *Event) {
+	s.events.insert(e, func(other *Event) bool { return other.At.After(e.At) })
 }
 
 // sealed and opened are two words on one roll: the shard's leader tells of the end, the leader of the new segment of
@@ -129,15 +135,26 @@ func (s *Store) endSegment(seal *Seal) {
 			old.Bytes = seal.Bytes
 		}
 	}
-	if row := s.editSegment(seal.New); row != nil && row.State == "" {
+	row := s.editSegment(seal.New)
+	if row == nil {
+		return
+	}
+	if row.State == "" {
 		row.State, row.Range, row.Base, row.End, row.Created, row.Copies = "active", seal.Range, seal.End, seal.End, seal.Time, -1
-		for i, n := range seal.Replicas {
-			r := Replica{Node: n}
-			if i == 0 {
-				r.State = "leader"
-			}
-			row.Replicas = append(row.Replicas, r)
+	}
+	if len(row.Replicas) > 0 || len(seal.Replicas) == 0 {
+		return
+	}
+	for i, n := range seal.Replicas {
+		r := Replica{Node: n}
+		if i == 0 {
+			r.State = "leader"
 		}
+		row.Replicas = append(row.Replicas, r)
+	}
+	row.Copies = len(row.Replicas)
+	if t := s.topics.get(seal.Range.Topic); t != nil {
+		row.Want = t.ReplicationFactor
 	}
 }
 

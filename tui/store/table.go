@@ -56,10 +56,11 @@ func (t Table[K, R]) All() iter.Seq2[K, *R] {
 	}
 }
 
-// Log is entries in the order in which they came, the oldest dropped. It does not change.
+// Log is entries in their order, the oldest dropped. It does not change.
 type Log[E any] struct {
 	Version uint64
 	Dropped uint64 // so many were there before the first
+	Moved   uint64 // so many came late, and stand before others that were there already
 	entries []E
 }
 
