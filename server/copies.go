@@ -84,10 +84,10 @@ func replicaState(seg *meta.Segment, i int, h holding) string {
 	switch {
 	case h.disk != seg.Replicas[i].Disk:
 		return wire.ReplicaMissing
+	case h.damaged: // which is worse than a restart
+		return wire.ReplicaDamaged
 	case active && restarted(seg, i, h.boot):
 		return wire.ReplicaRestarted
-	case h.damaged:
-		return wire.ReplicaDamaged
 	case !active && seg.Empty(): // nothing to hold
 		return wire.ReplicaInSync
 	case !active && !h.held:

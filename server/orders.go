@@ -11,6 +11,7 @@ import (
 	"github.com/eastguard/eastguard/internal/dataplane"
 	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/store"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -248,7 +249,7 @@ const maxInventory = 1 << 14
 // inventory is a page of what this disk holds, from a range on.
 func (s *Server) inventory(from base.RangeRef, limit int) meta.Inventory {
 	limit = min(max(limit, 1), maxInventory)
-	page := meta.Inventory{Disk: s.id.Disk}
+	page := meta.Inventory{Disk: s.id.Disk, Lossy: s.store.Lossy()}
 	refs := s.store.Ranges(from, limit+1)
 	if len(refs) > limit {
 		page.Next, page.More = refs[limit], true
@@ -257,11 +258,19 @@ func (s *Server) inventory(from base.RangeRef, limit int) meta.Inventory {
 	for _, ref := range refs {
 		held := meta.Held{Ref: ref}
 		for _, info := range s.store.Segments(ref) {
-			held.Segments = append(held.Segments, meta.HeldSegment{Segment: info.Segment, Base: info.Base, End: info.DurableEnd})
+			held.Segments = append(held.Segments, heldSegment(info))
 		}
 		if len(held.Segments) > 0 {
 			page.Ranges = append(page.Ranges, held)
 		}
 	}
 	return page
+}
+
+func heldSegment(info store.SegmentInfo) meta.HeldSegment {
+	h := meta.HeldSegment{Segment: info.Segment, Base: info.Base, End: info.DurableEnd}
+	if info.Damaged {
+		h.Damaged, h.Intact = true, info.DamagedAbove
+	}
+	return h
 }

@@ -68,6 +68,7 @@ type fakeNode struct {
 	asked    []meta.RollOrder
 	obeys    bool // and ends the segments that it is asked to end
 	stock    []meta.Held
+	lossy    bool
 	counts   int
 }
 
@@ -380,7 +381,7 @@ func (w *world) Inventory(_ context.Context, node base.NodeID, from base.RangeRe
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.counts++
-	page := meta.Inventory{Disk: n.replica.Disk}
+	page := meta.Inventory{Disk: n.replica.Disk, Lossy: n.lossy}
 	for i, h := range n.stock {
 		if h.Ref == from || from == (base.RangeRef{}) {
 			page.Ranges = []meta.Held{h}

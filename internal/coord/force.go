@@ -135,7 +135,7 @@ func (c *Coord) fenceOne(ctx context.Context, r base.Replica, request meta.Fence
 	return nil
 }
 
-// lookAt is what a fence would answer now, as far as can be told without one: damage shows only then.
+// lookAt is what a fence would answer now, as far as can be told without one.
 func (c *Coord) lookAt(ctx context.Context, r base.Replica, request meta.FenceRequest) *meta.FenceAnswer {
 	page, err := c.o.Nodes.Inventory(ctx, r.Node, request.Ref, 1)
 	if err != nil {
@@ -149,11 +149,28 @@ func (c *Coord) lookAt(ctx context.Context, r base.Replica, request meta.FenceRe
 	if n, ok := c.o.View().Node(r.Node); ok {
 		a.Unbroken = request.Boot != 0 && n.Boot == request.Boot && n.Liveness == topology.Alive
 	}
-	a.Unlisted = true
-	for _, held := range page.Ranges {
-		if i := slices.IndexFunc(held.Segments, func(s meta.HeldSegment) bool { return s.Segment == request.Segment }); held.Ref == request.Ref && i >= 0 {
-			a.End, a.Unlisted = held.Segments[i].End, false
+	here := heldIn(page, request)
+	switch {
+	case here == nil:
+		a.Unlisted = true
+		if page.Lossy { // the record that listed it may be among those that were lost
+			a.Kind = meta.Damaged
 		}
+	case here.Damaged:
+		a.Kind, a.End = meta.Damaged, here.Intact
+	default:
+		a.End = here.End
 	}
 	return a
+}
+
+// heldIn is the segment of a request as a disk lists it, nil if it does not.
+func heldIn(page meta.Inventory, request meta.FenceRequest) *meta.HeldSegment {
+	for _, held := range page.Ranges {
+		i := slices.IndexFunc(held.Segments, func(s meta.HeldSegment) bool { return s.Segment == request.Segment })
+		if held.Ref == request.Ref && i >= 0 {
+			return &held.Segments[i]
+		}
+	}
+	return nil
 }

@@ -90,7 +90,11 @@ func (w *world) ruin(t *testing.T) (*meta.Topic, *meta.Segment) {
 	n3.damaged[seg.ID] = true
 	n3.mu.Unlock()
 	for _, n := range []*fakeNode{n1, n3} {
-		n.stock = []meta.Held{{Ref: base.RangeRef{Topic: topic.ID, Range: 1}, Segments: []meta.HeldSegment{{Segment: seg.ID, End: n.ends[seg.ID]}}}}
+		held := meta.HeldSegment{Segment: seg.ID, End: n.ends[seg.ID]}
+		if n.damaged[seg.ID] {
+			held.Damaged, held.Intact = true, n.ends[seg.ID]
+		}
+		n.stock = []meta.Held{{Ref: base.RangeRef{Topic: topic.ID, Range: 1}, Segments: []meta.HeldSegment{held}}}
 	}
 	w.see("n1", n1.replica.Disk, 2)
 	w.kill("n2")
@@ -145,6 +149,47 @@ func TestADryForcedSealOnlyLooks(t *testing.T) {
 		require.Equal(t, seg.Replicas, f.Silent)
 		require.Nil(t, w.recovered("orders"))
 		require.False(t, w.node.fenced[seg.ID])
+	})
+}
+
+// What the look that comes first takes for a proof, no operator can force: it must see damage as a fence does.
+func TestADryForcedSealSeesDamage(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		topic, seg := w.ruin(t)
+		w.see("n1", w.nodeOf("n1").replica.Disk, 2)
+		req := ForceRequest{Shard: base.RootShard, Ref: base.RangeRef{Topic: topic.ID, Range: 1}, Segment: seg.ID, Reason: "a test", DryRun: true}
+		dry, err := w.coord.ForceSeal(t.Context(), req)
+		require.NoError(t, err)
+		req.DryRun = false
+		f, err := w.coord.ForceSeal(t.Context(), req)
+		require.NoError(t, err)
+		require.Equal(t, f.End, dry.End)
+		require.ElementsMatch(t, f.Silent, dry.Silent)
+		kinds := func(list []meta.FenceAnswer) map[base.NodeID]meta.ExtentKind {
+			m := make(map[base.NodeID]meta.ExtentKind)
+			for _, a := range list {
+				m[a.Replica.Node] = a.Kind
+			}
+			return m
+		}
+		require.Equal(t, kinds(f.Known), kinds(dry.Known))
+	})
+}
+
+// A disk that has lost records of its log proves nothing by what it does not list.
+func TestADryForcedSealAsksNothingOfALossyDisk(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		topic := w.place("orders", base.TopicConfig{}, "n1")
+		seg := topic.Ranges[0].Active()
+		settle()
+		w.node.mu.Lock()
+		w.node.boot, w.node.lossy = 2, true
+		w.node.mu.Unlock()
+		req := ForceRequest{Shard: base.RootShard, Ref: base.RangeRef{Topic: topic.ID, Range: 1}, Segment: seg.ID, DryRun: true}
+		f, err := w.coord.ForceSeal(t.Context(), req)
+		require.NoError(t, err)
+		require.Equal(t, seg.Base, f.End)
+		require.Equal(t, meta.Damaged, f.Known[0].Kind)
 	})
 }
 

@@ -159,14 +159,18 @@ type HeldSegment struct {
 	Segment base.SegmentID `cbor:"1,keyasint"`
 	Base    int64          `cbor:"2,keyasint"`
 	End     int64          `cbor:"3,keyasint"`
+	Damaged bool           `cbor:"4,keyasint,omitempty"` // bytes at and above Intact are missing or do not match their sums
+	Intact  int64          `cbor:"5,keyasint,omitempty"` // of a damaged one
 }
 
 // Inventory is a page of what a disk holds, by range. Next is where the following page begins; More says that there is one.
+// Of a lossy disk, which has lost records of its log, what is not listed proves nothing.
 type Inventory struct {
 	Disk   base.DiskID   `cbor:"1,keyasint"`
 	Ranges []Held        `cbor:"2,keyasint,omitempty"`
 	Next   base.RangeRef `cbor:"3,keyasint"`
 	More   bool          `cbor:"4,keyasint,omitempty"`
+	Lossy  bool          `cbor:"5,keyasint,omitempty"`
 }
 
 // Limits are the brokers' defaults for what a topic leaves at 0.
