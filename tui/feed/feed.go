@@ -15,7 +15,7 @@ type Feed interface {
 	Now() time.Time
 	// Show says what is on the screen.
 	Show(Viewport)
-	// Retry tries at once what would be tried later.
+	// Retry tries at once what would be tried later, and asks at once for what would be asked for later.
 	Retry()
 	// SetSeeds goes to other brokers.
 	SetSeeds(seeds []string)
@@ -35,6 +35,8 @@ type Viewport struct {
 	Nodes     bool // the same: round trips, damaged files
 	Logs      *LogsShown
 	Still     bool // the screen stands still, or is in the past: a recording waits
+
+	again uint64 // how often everything was to be asked for at once
 }
 
 // SegmentsShown selects segments.

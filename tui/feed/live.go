@@ -84,6 +84,12 @@ func (l *live) Close() error {
 func (l *live) Show(v Viewport) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	v.again = l.shown.again
+	l.show(v)
+}
+
+// show tells those who ask that there is something else to ask for. l.mu is held.
+func (l *live) show(v Viewport) {
 	l.shown = v
 	close(l.moved)
 	l.moved = make(chan struct{})
@@ -97,6 +103,11 @@ func (l *live) viewport() (Viewport, <-chan struct{}) {
 }
 
 func (l *live) Retry() {
+	l.mu.Lock()
+	again := l.shown
+	again.again++
+	l.show(again)
+	l.mu.Unlock()
 	select {
 	case l.retry <- struct{}{}:
 	default:

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -197,6 +198,32 @@ func TestViewport(t *testing.T) {
 		f.feed.Show(Viewport{Topics: []string{"orders"}})
 		time.Sleep(time.Second)
 		require.Nil(t, f.view().Topics.Get("orders"))
+		require.NoError(t, f.feed.Close())
+		<-f.done
+	})
+}
+
+// Whoever scrolls asks for what comes into sight, and for nothing else more often.
+func TestScrollingAsksForNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := newFake("n1")
+		f := feeding(Live(Options{Connect: fake.connect}))
+		fake.events <- countersOf("n1")
+		for i := range 100 {
+			f.feed.Show(Viewport{TopicList: true, Topics: []string{fmt.Sprint("t", i)}})
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+		}
+		require.LessOrEqual(t, fake.count("status"), 2)
+		require.LessOrEqual(t, fake.count("health"), 2)
+		require.LessOrEqual(t, fake.count("topics"), 6)
+		time.Sleep(time.Second)
+		require.Equal(t, 1, fake.count("topic t99"))
+		status, health := fake.count("status"), fake.count("health")
+		f.feed.Retry()
+		time.Sleep(time.Second)
+		require.Equal(t, status+1, fake.count("status"), "unless everything is to be asked for at once")
+		require.Equal(t, health+1, fake.count("health"))
 		require.NoError(t, f.feed.Close())
 		<-f.done
 	})

@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -20,33 +21,33 @@ const (
 // an answer that finds the store behind is dropped, and asked for again.
 func (s *session) pollers(ctx context.Context) {
 	admin := s.client.Admin()
-	s.every(ctx, func(v Viewport) time.Duration { return either(v.Nodes, often, seldom) }, func(ctx context.Context, _ Viewport) {
+	s.every(ctx, func(v Viewport) want { return want{pace: either(v.Nodes, often, seldom)} }, func(ctx context.Context, _ Viewport) {
 		if list, err := admin.ListNodes(ctx); err == nil {
 			s.l.offer(store.Message{Nodes: &list})
 		}
 	})
-	s.every(ctx, func(v Viewport) time.Duration { return either(v.Health, often, seldom) }, func(ctx context.Context, _ Viewport) {
+	s.every(ctx, func(v Viewport) want { return want{pace: either(v.Health, often, seldom)} }, func(ctx context.Context, _ Viewport) {
 		if health, err := admin.ClusterHealth(ctx); err == nil {
 			s.l.offer(store.Message{Health: &health})
 		}
 	})
-	s.every(ctx, func(Viewport) time.Duration { return seldom }, func(ctx context.Context, _ Viewport) {
+	s.every(ctx, func(v Viewport) want { return want{pace: either(v.Health, often, seldom)} }, func(ctx context.Context, _ Viewport) {
 		if st, err := admin.ClusterStatus(ctx); err == nil {
 			s.l.offer(store.Message{Totals: totalsOf(&st)})
 		}
 	})
-	s.every(ctx, func(v Viewport) time.Duration { return either(v.Shards, often, 0) }, func(ctx context.Context, _ Viewport) {
+	s.every(ctx, func(v Viewport) want { return want{pace: either(v.Shards, often, 0)} }, func(ctx context.Context, _ Viewport) {
 		if list, err := admin.ListShards(ctx); err == nil {
 			s.l.offer(store.Message{Shards: &list})
 		}
 	})
-	s.every(ctx, func(v Viewport) time.Duration { return either(v.TopicList, often, 0) }, func(ctx context.Context, _ Viewport) {
+	s.every(ctx, func(v Viewport) want { return want{pace: either(v.TopicList, often, 0)} }, func(ctx context.Context, _ Viewport) {
 		if list, err := admin.ListTopics(ctx, sdk.ListTopics{Limit: topicLimit}); err == nil {
 			complete := len(list.Topics) < topicLimit && len(list.Missing) == 0
 			s.l.offer(store.Message{Topics: &store.TopicPage{Topics: list.Topics, Complete: complete}})
 		}
 	})
-	s.every(ctx, func(v Viewport) time.Duration { return either(v.Segments != nil, often, 0) }, func(ctx context.Context, v Viewport) {
+	s.every(ctx, wantSegments, func(ctx context.Context, v Viewport) {
 		shown := *v.Segments
 		list, err := admin.ListSegments(ctx, sdk.ListSegments{Topic: shown.Topic, State: shown.State, Limit: segmentLimit})
 		if err == nil {
@@ -56,6 +57,19 @@ func (s *session) pollers(ctx context.Context) {
 	})
 	s.details(ctx)
 	s.start(func() { s.logs(ctx) })
+}
+
+// want is how often something is asked for, 0 for not at all, and what of it.
+type want struct {
+	pace time.Duration
+	of   string
+}
+
+func wantSegments(v Viewport) want {
+	if v.Segments == nil {
+		return want{}
+	}
+	return want{often, v.Segments.Topic + "/" + v.Segments.State}
 }
 
 func either(yes bool, a, b time.Duration) time.Duration {
@@ -72,19 +86,28 @@ func totalsOf(st *sdk.ClusterStatus) *store.Totals {
 	}
 }
 
-// every asks at a pace that follows from what is shown; 0 means not at all. What the screen has moved on to is asked for
-// soon.
-func (s *session) every(ctx context.Context, pace func(Viewport) time.Duration, ask func(context.Context, Viewport)) {
+// every asks for what follows from what is shown. What the screen has moved on to is asked for soon; what it shows as
+// before, at its pace, however much else moves.
+func (s *session) every(ctx context.Context, wanted func(Viewport) want, ask func(context.Context, Viewport)) {
 	s.start(func() {
+		var last want
+		due, again := time.Now(), uint64(0)
 		for ctx.Err() == nil {
 			shown, moved := s.l.viewport()
-			wait := pace(shown)
-			if wait > 0 {
-				asking, cancel := context.WithTimeout(ctx, askTimeout)
-				ask(asking, shown)
-				cancel()
-			} else {
-				wait = time.Hour
+			now := wanted(shown)
+			if now.of != last.of || last.pace == 0 || now.pace < last.pace || shown.again != again {
+				due = time.Now()
+			}
+			last, again = now, shown.again
+			wait := time.Hour
+			if now.pace > 0 {
+				if !time.Now().Before(due) {
+					asking, cancel := context.WithTimeout(ctx, askTimeout)
+					ask(asking, shown)
+					cancel()
+					due = time.Now().Add(now.pace)
+				}
+				wait = time.Until(due)
 			}
 			if !s.wait(ctx, wait, moved) {
 				return
@@ -111,7 +134,10 @@ func (s *session) wait(ctx context.Context, d time.Duration, moved <-chan struct
 func (s *session) details(ctx context.Context) {
 	var before []string
 	admin := s.client.Admin()
-	s.every(ctx, func(v Viewport) time.Duration { return either(len(v.Topics) > 0 || len(before) > 0, often, 0) }, func(ctx context.Context, v Viewport) {
+	wanted := func(v Viewport) want {
+		return want{either(len(v.Topics) > 0 || len(before) > 0, often, 0), strings.Join(v.Topics, "/")}
+	}
+	s.every(ctx, wanted, func(ctx context.Context, v Viewport) {
 		topics := v.Topics[:min(len(v.Topics), maxDetails)]
 		for _, name := range before {
 			if !slices.Contains(topics, name) {

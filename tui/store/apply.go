@@ -40,9 +40,7 @@ func (s *Store) apply(m Message) {
 	case m.Nodes != nil:
 		s.listNodes(m)
 	case m.Shards != nil:
-		for i := range m.Shards.Shards {
-			s.shard(m.Shards.Observer, &m.Shards.Shards[i])
-		}
+		s.listShards(m.Shards)
 	case m.Totals != nil:
 		s.cluster.Totals, s.cluster.Counted, s.headChanged = *m.Totals, m.Time, true
 	case m.Health != nil:

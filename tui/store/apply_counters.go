@@ -23,8 +23,8 @@ func (s *Store) counters(m Message) {
 	told(&row.OutBytes, c.OutBytesPerSec)
 	told(&row.InRecords, c.InRecordsPerSec)
 	told(&row.OutRecords, c.OutRecordsPerSec)
+	row.SkewMs = skew(row, c.ObservedMs-m.Time.UnixMilli())
 	row.countedAt = m.Time
-	row.SkewMs = c.ObservedMs - m.Time.UnixMilli()
 	row.DiskUsed, row.DiskTotal = c.DiskUsed, c.DiskTotal
 	row.Segments, row.Leaders, row.Followers, row.Connections = c.Segments, c.Leaders, c.Followers, c.Connections
 	row.CacheHit = cacheHit(row, c)
@@ -46,6 +46,18 @@ func (s *Store) counters(m Message) {
 		s.group(m.Node, &c.Groups[i])
 	}
 	s.repairs(m.Node, c.Repairs)
+}
+
+// skewForgets is by how many milliseconds a second a clock may fall back before it is believed at once.
+const skewForgets = 5
+
+// skew is a node's clock less ours. What it told was under way for some time, which makes its clock look slow, never
+// fast: so the greatest of the last values counts, and less is come down to slowly.
+func skew(n *Node, told int64) int64 {
+	if n.countedAt.IsZero() {
+		return told
+	}
+	return max(told, n.SkewMs-skewForgets)
 }
 
 // cacheHit is the share of reads from memory since the last counters of the same start.

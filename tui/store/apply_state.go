@@ -85,6 +85,18 @@ func (s *Store) reach(r *sdk.Reached) {
 	}
 }
 
+// listShards takes a list of all shards. Whoever made it asked the leaders: it is their word, but for those that did not
+// answer.
+func (s *Store) listShards(list *sdk.ShardList) {
+	for i := range list.Shards {
+		st, by := &list.Shards[i], list.Observer
+		if st.Leader != "" && !slices.Contains(list.Missing, st.ID) {
+			by = st.Leader
+		}
+		s.shard(by, st)
+	}
+}
+
 // shard takes one node's word on a shard: that of the highest term counts, within a term that of the leader.
 func (s *Store) shard(observer sdk.NodeID, st *sdk.ShardStatus) {
 	was := s.shards.get(st.ID)

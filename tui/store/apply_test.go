@@ -352,3 +352,44 @@ func TestTheRackIsThatOfTheObservers(t *testing.T) {
 	before := v.Nodes.Get("n2").Version
 	require.Equal(t, before, apply(s, told(t0, "")).Nodes.Get("n2").Version)
 }
+
+// Counters are under way for some time, which makes a clock look slow: what came fastest counts.
+func TestTheSkewOfAClockIsNotTheDelayOfItsWord(t *testing.T) {
+	s := store.New(store.Options{History: -1})
+	skew := func(second int, told, late time.Duration) int64 {
+		now := t0.Add(time.Duration(second) * time.Second)
+		counters := &sdk.NodeCounters{ObservedMs: now.Add(told - late).UnixMilli()}
+		return apply(s, store.Message{Time: now, Node: "n1", Boot: 1, Counters: counters}).Nodes.Get("n1").SkewMs
+	}
+	require.EqualValues(t, -300, skew(0, 0, 300*time.Millisecond))
+	require.EqualValues(t, -2, skew(1, 0, 2*time.Millisecond))
+	for i := 2; i < 8; i++ {
+		require.Greater(t, skew(i, 0, 250*time.Millisecond), int64(-50))
+	}
+	require.EqualValues(t, 900, skew(8, 900*time.Millisecond, 0), "a clock that is fast is so at once")
+	var last int64
+	for i := 9; i < 400; i++ {
+		last = skew(i, -time.Second, 0)
+	}
+	require.EqualValues(t, -1000, last, "one that was set back is found out")
+}
+
+// Whoever lists the shards asks their leaders: what only those know is known of all of them.
+func TestAListOfShardsIsTheWordOfTheirLeaders(t *testing.T) {
+	s := store.New(store.Options{History: -1})
+	status := func(root uint16, leader sdk.NodeID, commit uint64) sdk.ShardStatus {
+		return sdk.ShardStatus{ID: sdk.ShardID{Root: root}, Leader: leader, Term: 4, Commit: commit, State: "ok"}
+	}
+	told := func(node sdk.NodeID, list ...sdk.ShardStatus) store.Message {
+		return store.Message{Time: t0, Node: node, Boot: 1, State: &sdk.NodeState{Self: sdk.NodeStatus{ID: node}, Shards: list}}
+	}
+	apply(s, told("n1", status(1, "n1", 0), status(2, "n2", 0)), told("n2", status(1, "n1", 0), status(2, "n2", 0), status(3, "n2", 0)))
+	missing := status(3, "n9", 0)
+	list := &sdk.ShardList{Observer: "n2", Shards: []sdk.ShardStatus{status(1, "n1", 23), status(2, "n2", 21), missing}, Missing: []sdk.ShardID{missing.ID}}
+	v := apply(s, store.Message{Time: t0, Shards: list})
+	for root, want := range map[uint16]uint64{1: 23, 2: 21, 3: 0} {
+		require.Equal(t, want, v.Shards.Get(sdk.ShardID{Root: root}).Commit, "shard %d", root)
+	}
+	require.Equal(t, sdk.NodeID("n1"), v.Shards.Get(sdk.ShardID{Root: 1}).Observer)
+	require.Equal(t, sdk.NodeID("n2"), v.Shards.Get(sdk.ShardID{Root: 3}).Observer, "that of a leader who did not answer is not the leader's word")
+}
