@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/component"
 	"github.com/eastguard/eastguard/tui/page"
 	"github.com/eastguard/eastguard/tui/styles"
@@ -32,6 +33,28 @@ func commandLine(words []string) string {
 		b.WriteString(w)
 	}
 	return b.String()
+}
+
+// elsewhereLine is a command as it is typed in another shell, which may know nothing of the cluster on this screen.
+func (m *model) elsewhereLine(words []string) string {
+	return commandLine(slices.Concat(m.target(), words))
+}
+
+// target is what leads eg-cli to the cluster on the screen; nothing where it goes there by itself.
+func (m *model) target() (words []string) {
+	usual := []string{sdk.DefaultSeed}
+	if name := m.opts.Context.Name; name != "" {
+		words = []string{"--context", name}
+		for _, c := range m.opts.Contexts {
+			if c.Name == name {
+				usual = c.Seeds
+			}
+		}
+	}
+	if !slices.Equal(m.opts.Seeds, usual) {
+		words = append(words, "-s", strings.Join(m.opts.Seeds, ","))
+	}
+	return words
 }
 
 // describe shows what eg-cli says about the selection.
@@ -208,7 +231,7 @@ func (d *menuDialog) key(m *model, name, _ string) tea.Cmd {
 	case "enter":
 		return m.plan(d.subject, d.subject.Actions[d.at])
 	case "C":
-		return m.copy(commandLine(d.subject.Actions[d.at].Command))
+		return m.copy(m.elsewhereLine(d.subject.Actions[d.at].Command))
 	default:
 		for _, a := range d.subject.Actions {
 			if name == string(a.Key) {
@@ -328,7 +351,7 @@ func (d *planDialog) key(m *model, name, text string) tea.Cmd {
 		}
 		return m.env.exec(words)
 	case name == "ctrl+y":
-		return m.copy(commandLine(d.action.Command))
+		return m.copy(m.elsewhereLine(d.action.Command))
 	case name == "esc", d.name == "" && (name == "n" || name == "q"):
 		m.closeDialog()
 	case d.name != "" && d.ready && !d.doing:

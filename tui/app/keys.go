@@ -331,7 +331,7 @@ func (m *model) copyCommand() tea.Cmd {
 	if len(s.Describe) == 0 {
 		return m.copy("")
 	}
-	return m.copy(commandLine(s.Describe))
+	return m.copy(m.elsewhereLine(s.Describe))
 }
 
 func (m *model) copy(text string) tea.Cmd {

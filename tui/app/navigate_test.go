@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/eastguard/eastguard/internal/term"
 	"github.com/eastguard/eastguard/tui/page"
 	"github.com/eastguard/eastguard/tui/store/storetest"
 )
@@ -100,4 +101,24 @@ func TestEveryScopeHasAWayOut(t *testing.T) {
 	require.Equal(t, "fsync", b.state().Filter.Text)
 	b.press("2", "down", "e")
 	require.NotEmpty(t, b.state().Node, "events of a node are those it tells and those about it")
+}
+
+// A command that is copied is run in another shell: it says which cluster it is for.
+func TestACopiedCommandLeadsToThisCluster(t *testing.T) {
+	prod := term.Context{Name: "prod", Seeds: []string{"p:1", "q:1"}}
+	for want, o := range map[string]Options{
+		"eg-cli topic describe a":                       {Seeds: []string{"127.0.0.1:2921"}},
+		"eg-cli -s a:1,b:2 topic describe a":            {Seeds: []string{"a:1", "b:2"}},
+		"eg-cli --context prod topic describe a":        {Seeds: prod.Seeds, Context: prod, Contexts: []term.Context{prod}},
+		"eg-cli --context prod -s x:1 topic describe a": {Seeds: []string{"x:1"}, Context: prod, Contexts: []term.Context{prod}},
+	} {
+		b := newBench(t, o)
+		require.Equal(t, want, b.elsewhereLine([]string{"topic", "describe", "a"}))
+	}
+	b := newBench(t, Options{Width: 120, Height: 40, Seeds: []string{"a:1"}, AllowActions: true})
+	b.play(storetest.Options{Seed: 1}, 20*time.Second)
+	b.press("4", "down", "C")
+	b.shows(t, "copied: eg-cli -s a:1 topic describe ")
+	b.press("x", "C")
+	b.shows(t, "copied: eg-cli -s a:1 topic ")
 }

@@ -1,7 +1,9 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/component"
@@ -49,25 +51,29 @@ func nodesInTrouble(v *store.View, st *State) Line {
 	if others > 0 {
 		text += fmt.Sprintf(" and %d more", others)
 	}
-	if n := sealsBecauseOf(v, worst); n > 0 {
+	if n, gap := sealsBecauseOf(v, worst); n > 0 {
 		text += ": " + plural(n, "segment") + " sealed since"
+		if gap > 0 {
+			text += ", gap up to " + span(gap)
+		}
 	}
 	return Line{text, style}
 }
 
-// sealsBecauseOf counts the seals after a failure since a node is missed.
-func sealsBecauseOf(v *store.View, n *store.Node) (count int) {
+// sealsBecauseOf counts the seals after a failure since a node is missed, and says how long producers waited at most.
+func sealsBecauseOf(v *store.View, n *store.Node) (count int, gap time.Duration) {
 	if n.Since.IsZero() {
-		return 0
+		return 0, 0
 	}
 	from := n.Since.Add(-2 * store.StaleAfter) // segments are left before anybody calls a node suspect
 	all := v.Seals.All()
 	for i := len(all) - 1; i >= 0 && all[i].Time.After(from); i-- {
 		if all[i].Letter() == 'F' {
 			count++
+			gap = max(gap, wait(all[i]))
 		}
 	}
-	return count
+	return count, gap
 }
 
 func shardsInTrouble(v *store.View, st *State) Line {
@@ -116,7 +122,7 @@ func checksFailed(v *store.View, _ *State) Line {
 	for _, want := range []sdk.HealthResult{sdk.HealthFail, sdk.HealthWarn} {
 		for _, check := range v.Health.Checks {
 			if check.Result == want {
-				return Line{"! " + check.Name + ": " + check.Detail, verdictStyle(want)}
+				return Line{"! " + cmp.Or(check.Detail, check.Name), verdictStyle(want)} // the name says what should be
 			}
 		}
 	}

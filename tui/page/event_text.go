@@ -222,7 +222,7 @@ func (d *drawing) drawEvent(line component.Rect, e *store.Event) {
 	if long {
 		pen.Skip(1)
 	}
-	pen.Field(7, word, style)
+	pen.Field(max(7, d.c.Width(word)+1), word, style)
 	if long && line.W >= 150 {
 		pen.Field(6, string(e.Node), styles.Dim)
 	}

@@ -176,7 +176,11 @@ func nodesNote(d *drawing, wide bool) string {
 		}
 		return note
 	}
-	return "A" + strconv.Itoa(c.Alive) + " S" + strconv.Itoa(c.Suspect) + " D" + strconv.Itoa(c.Dead)
+	note := "A" + strconv.Itoa(c.Alive) + " S" + strconv.Itoa(c.Suspect) + " D" + strconv.Itoa(c.Dead)
+	if c.Left > 0 {
+		note += " L" + strconv.Itoa(c.Left)
+	}
+	return note
 }
 
 // drawNodes draws the panel of the nodes.

@@ -320,11 +320,28 @@ func (d *drawing) sealGap(line component.Rect) {
 	}
 	rate := fact{name: "seals/min", value: component.Count(perMinute), w: 3}
 	if q.Count == 0 {
-		d.facts(line, 3, fact{name: "seal gap", value: "none lately"}, rate)
+		last := d.lately("none so far")
+		if s := d.lastWait(); s != nil {
+			last = span(wait(s)) + " " + age(s.Time, d.st.Frame.Now) + " ago"
+		}
+		d.facts(line, 3, fact{name: "seal gap", value: last}, rate)
 		return
 	}
 	d.facts(line, 2, fact{name: "seal gap p50", value: gapMs(q.P50Us), w: 7}, fact{name: "p99", value: gapMs(q.P99Us), w: 7}, rate)
 }
+
+// lastWait is the last seal of which it is known that producers waited for it.
+func (d *drawing) lastWait() *store.Seal {
+	for _, s := range slices.Backward(d.v.Seals.All()) {
+		if s.GapMs > 0 {
+			return s
+		}
+	}
+	return nil
+}
+
+// wait is how long producers stood still at a seal.
+func wait(s *store.Seal) time.Duration { return time.Duration(s.GapMs) * time.Millisecond }
 
 // gapMs is a wait in whole milliseconds.
 func gapMs(us int64) string { return fmt.Sprintf("%.0f ms", float64(us)/1000) }
@@ -415,7 +432,7 @@ func (d *drawing) population(inside component.Rect) {
 	d.facts(row(0, "busiest"), 3, count("pressure", load["pressure"]), count("normal", load["normal"]), count("idle", load["idle"]),
 		count("unclassified", load["unknown"]), count("splits", splits), count("merges", merges))
 	var rates []fact
-	names := []string{"0", "<1k/s", "<10k/s", "<100k/s", "<1M/s", "<10M/s", "more"}
+	names := []string{"none", "<1k/s", "<10k/s", "<100k/s", "<1M/s", "<10M/s", "more"}
 	for i, n := range d.v.Cluster.RateHist {
 		if i < len(names) {
 			rates = append(rates, count(names[i], n))

@@ -260,6 +260,7 @@ func (d *drawing) middle(r component.Rect, lines []string, taken []spot) {
 	for _, l := range lines {
 		widest = max(widest, d.c.Width(l))
 	}
+	widest = min(widest, r.W*3/5) // an error may be longer than the ring is wide
 	x := r.X + (r.W-widest)/2
 	for i, text := range lines {
 		y := top + i
@@ -278,7 +279,7 @@ func (d *drawing) middle(r component.Rect, lines []string, taken []spot) {
 			}
 		}
 		if at := max(x, from); to-at > 8 {
-			w := min(d.c.Width(text), to-at)
+			w := min(d.c.Width(text), widest, to-at)
 			d.c.Fill(component.Rect{X: at - 1, Y: y, W: min(w+2, to-at+1), H: 1}, ' ', styles.Plain)
 			d.c.Text(at, y, w, text, styles.Plain)
 		}

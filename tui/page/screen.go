@@ -280,8 +280,8 @@ func drawLost(c *component.Canvas, r component.Rect, v *store.View, st *State) {
 	if link.Attempt > 0 {
 		next += fmt.Sprintf(" (attempt %d)", link.Attempt)
 	}
-	pen := c.Pen(inside.Line(1))
-	pen.AtRight(next, styles.Plain).Text("last error: ", styles.Dim).Text(link.Error, styles.Bad)
+	pen := c.Pen(inside.Line(1)).AtRight(next, styles.Plain).Text("last error: ", styles.Dim)
+	c.TextMiddle(pen.Rest().X, pen.Rest().Y, pen.Left()-1, link.Error, styles.Bad) // its end is why
 	pen = c.Pen(inside.Line(2)).Text("r", styles.Key).Text(" retry now    ", styles.Plain).Text(":", styles.Key).
 		Text(" seeds HOST:PORT    ", styles.Plain).Text("q", styles.Key).Text(" quit", styles.Plain)
 	old := "there is no data yet"

@@ -49,7 +49,7 @@ var shardTable = &table[*store.Shard]{
 		{name: "FOLLOWERS", w: 10, most: 30, rank: 1, cell: followers},
 		{name: "TRAILS", w: 6, right: true, rough: true, rank: 2, value: func(s *store.Shard) float64 { return float64(s.Trails) }, cell: func(_ *drawing, s *store.Shard) (string, styles.Style) {
 			switch {
-			case s.Leader == "":
+			case s.Leader == "" || s.Commit == 0:
 				return dim(none)
 			case s.Trails > 0:
 				return "+" + component.Count(s.Trails), styles.Warn
