@@ -27,6 +27,13 @@ func TestPublishOne(t *testing.T) {
 	}
 }
 
+func TestPublishOneAsCSV(t *testing.T) {
+	out, errs, err := run(t, &fakeClient{producer: &fakeProducer{}}, "", false, nil, "publish", "t", "k", "v", "-o", "csv")
+	if want := "topic,range,offset,key,value_bytes,segment,acked_by,took_ms\nt,r1,0,k,1,s5,n1 n2 n3,0\n"; err != nil || out != want {
+		t.Errorf("%v %q\n got  %q\n want %q", err, errs, out, want)
+	}
+}
+
 // A record that an earlier try had stored may lie in a segment that whoever answers knows nothing of. Its copies do.
 func TestPublishNamesWhoHoldsADuplicate(t *testing.T) {
 	p := &fakeProducer{ack: func(a *sdk.Ack) { a.Replicas, a.Segment, a.Offset = nil, 0, 150 }}

@@ -157,16 +157,43 @@ func segmentsForPeople(rows []segmentListRow, machine bool) []segmentListRow {
 	shown := slices.Clone(rows)
 	for i := range shown {
 		r := &shown[i]
-		switch {
-		case r.Waits != "":
-			r.State = "waiting"
-		case r.Unknown:
-			r.State = "no_answer"
-		case r.Copies < r.Factor && (r.State != "sealed" || r.Base != r.End):
-			r.State = fmt.Sprintf("%s %d/%d", r.State, r.Copies, r.Factor)
-		}
+		r.State = r.stateInWords()
 	}
 	return shown
+}
+
+func (r *segmentListRow) stateInWords() string {
+	return segmentFigures{r.State, r.Waits, r.Unknown, r.Base, r.End, r.Copies, r.Factor}.stateInWords()
+}
+
+// segmentFigures are what the state of a segment rests on, in whatever table it stands.
+type segmentFigures struct {
+	state, waits   string
+	unknown        bool
+	base, end      int64
+	copies, factor int
+}
+
+// lacks is how many copies there are too few, as far as that is known. A segment that was sealed without a record needs none.
+func (s segmentFigures) lacks() int {
+	if s.unknown || s.state == "sealed" && s.base == s.end {
+		return 0
+	}
+	return max(s.factor-s.copies, 0)
+}
+
+// stateInWords says what the figures of a row are worth: that the segment waits, that nobody answered, or how many copies
+// there are where some are missing.
+func (s segmentFigures) stateInWords() string {
+	switch {
+	case s.waits != "":
+		return "waiting"
+	case s.unknown:
+		return "no_answer"
+	case s.lacks() > 0:
+		return fmt.Sprintf("%s %d/%d", s.state, s.copies, s.factor)
+	}
+	return s.state
 }
 
 // suggestSegment tells where to look for one that was not found.

@@ -120,9 +120,9 @@ func copyRows(copies []sdk.SegmentCopy) []segmentCopyRow {
 
 func segmentPage(p *term.Page, doc segmentDocument) {
 	h := p.Human()
-	state := doc.State
+	state := doc.stateInWords()
 	if doc.State == "sealed" {
-		state = "sealed " + h.Time.FormatDate(doc.SealedAt.Time, h.Now) + ", " + orDash(doc.Cause)
+		state += " " + h.Time.FormatDate(doc.SealedAt.Time, h.Now) + ", " + orDash(doc.Cause)
 	}
 	end := itoa(doc.End)
 	if doc.Unknown {

@@ -46,7 +46,7 @@ func TestSegmentList(t *testing.T) {
 func TestSegmentDescribe(t *testing.T) {
 	out, _, exit, _ := onThree(t, nil, "segment describe s5")
 	require.Equal(t, ExitOK, exit)
-	for _, want := range []string{"t/r1, shard 3", "200 to 250", "2 whole of 3", "on stable storage of every replica", "n3: node n3 does not answer", "00000abc", "1.9 ms"} {
+	for _, want := range []string{"t/r1, shard 3", "200 to 250", "active 2/3", "2 whole of 3", "on stable storage of every replica", "n3: node n3 does not answer", "00000abc", "1.9 ms"} {
 		require.Contains(t, out, want)
 	}
 	out, _, _, _ = onThree(t, nil, "segment describe 4 -o json")

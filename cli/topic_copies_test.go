@@ -30,7 +30,7 @@ func TestTopicDescribeIsHonest(t *testing.T) {
 		want     []string
 	}{
 		"as many as asked for": {3, []sdk.SegmentDetail{segment("n1", "n2", "n3")}, []string{"factor 3\n"}},
-		"fewer than asked for": {3, []sdk.SegmentDetail{segment("n1", "n2")}, []string{"factor 3; 1 segment with fewer copies, down to 2 of 3\n"}},
+		"fewer than asked for": {3, []sdk.SegmentDetail{segment("n1", "n2")}, []string{"factor 3; 1 segment with fewer copies, down to 2 of 3\n", "  active 2/3  "}},
 		"one does not count":   {3, []sdk.SegmentDetail{behind}, []string{"down to 2 of 3\n", "n3 (behind)"}},
 		"no nodes for more":    {1, []sdk.SegmentDetail{waiting}, []string{"\nr1 takes no records: 1 of 3 nodes can take a segment, 2 are needed\\x1b[2J\n", "  waiting  "}},
 		"nobody knows":         {1, []sdk.SegmentDetail{silent}, []string{"not counted: 1 segment of which no replica answered\n", "no_answer"}},

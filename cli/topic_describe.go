@@ -242,7 +242,7 @@ func (o *topicDescribeOptions) page(p *term.Page, doc topicDocument) {
 			segments = append(segments, r.Segments...)
 		}
 		for i := range segments {
-			segments[i].forPeople()
+			segments[i].forPeople(doc.ReplicationFactor)
 		}
 		section(p, all, "Segments")
 		p.Table(segments)
@@ -253,21 +253,16 @@ func (o *topicDescribeOptions) page(p *term.Page, doc topicDocument) {
 	}
 }
 
-// lacks is how many copies there are too few, as far as that is known. One that was sealed without a record needs none.
-func (s *segmentRow) lacks(factor int) int {
-	if s.Unknown || s.State == "sealed" && s.Base == s.End {
-		return 0
-	}
-	return max(factor-s.Copies, 0)
+func (s *segmentRow) figures(factor int) segmentFigures {
+	return segmentFigures{s.State, s.Waits, s.Unknown, s.Base, s.End, s.Copies, factor}
 }
 
+func (s *segmentRow) lacks(factor int) int { return s.figures(factor).lacks() }
+
 // forPeople says in STATE what the figures of the row are worth, and in REPLICAS which copies do not count.
-func (s *segmentRow) forPeople() {
-	if s.Waits != "" {
-		s.State = "waiting"
-	}
+func (s *segmentRow) forPeople(factor int) {
+	s.State = s.figures(factor).stateInWords()
 	if s.Unknown {
-		s.State = "no_answer"
 		return
 	}
 	s.Replicas = make([]string, len(s.States))

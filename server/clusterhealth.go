@@ -127,7 +127,7 @@ func checkRings(nodes nodeReports) wire.HealthCheck {
 	case 0:
 		c.Result, c.Detail = wire.HealthFail, "nobody has said"
 	case 1:
-		c.Detail = fmt.Sprintf("%d nodes have the same ring", len(nodes.answered()))
+		c.Detail = counted(len(nodes.answered()), "node has", "nodes have") + " the same ring"
 	default:
 		c.Result, c.Detail = wire.HealthFail, fmt.Sprintf("%d different rings among %d nodes", len(rings), len(nodes.answered()))
 	}
@@ -154,7 +154,7 @@ func unanswered(missing []base.ShardID) string {
 	if len(missing) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("; no answer from %d shards:", len(missing))
+	text := "; no answer from " + counted(len(missing), "shard", "shards") + ":"
 	for i, shard := range missing {
 		if i == mostNamed {
 			return text + " …"
@@ -191,10 +191,10 @@ func (s *Server) checkVoters(view topology.View, sums []shardSum, missing []base
 		c.Result = wire.HealthWarn
 	}
 	if behind > 0 {
-		c.Detail += fmt.Sprintf("; in %d shards a voter is behind", behind)
+		c.Detail += "; in " + counted(behind, "shard", "shards") + " a voter is behind"
 	}
 	if astray > 0 {
-		c.Detail += fmt.Sprintf("; in %d shards a voter is not where the ring wants it yet", astray)
+		c.Detail += "; in " + counted(astray, "shard", "shards") + " a voter is not where the ring wants it yet"
 	}
 	c.Detail += unanswered(missing)
 	if c.Result != wire.HealthPass {
@@ -216,9 +216,9 @@ func checkCover(sums []shardSum, missing []base.ShardID) wire.HealthCheck {
 	}
 	switch {
 	case holes > 0:
-		c.Result, c.Detail = wire.HealthFail, fmt.Sprintf("%d topics do not: %s", holes, c.Detail)
+		c.Result, c.Detail = wire.HealthFail, counted(holes, "topic does", "topics do")+" not: "+c.Detail
 	default:
-		c.Detail = fmt.Sprintf("%d topics checked", topics)
+		c.Detail = counted(topics, "topic", "topics") + " checked"
 	}
 	if len(missing) > 0 || len(sums) == 0 {
 		c.Result = wire.HealthFail
@@ -245,12 +245,12 @@ func checkCopies(sums []shardSum, missing []base.ShardID, nodes nodeReports) wir
 	for _, n := range nodes.answered() {
 		if n.Short > 0 {
 			c.Result, c.Next = wire.HealthWarn, "eg-cli segment list --state under-replicated"
-			c.Detail += fmt.Sprintf("; %d copies on %s lack a part", n.Short, n.ID)
+			c.Detail += fmt.Sprintf("; %s a part on %s", counted(n.Short, "copy lacks", "copies lack"), n.ID)
 		}
 	}
 	if short.Gone > 0 {
 		c.Result = wire.HealthFail
-		c.Detail = fmt.Sprintf("%d segments have no living copy; ", short.Gone) + c.Detail
+		c.Detail = counted(short.Gone, "segment has", "segments have") + " no living copy; " + c.Detail
 	}
 	if len(missing) > 0 || len(sums) == 0 {
 		c.Result = wire.HealthFail
@@ -311,7 +311,7 @@ func checkDamage(nodes nodeReports) wire.HealthCheck {
 			where = append(where, n.ID)
 		}
 	}
-	c.Detail = fmt.Sprintf("%d damaged segments, %d files in quarantine", damaged, quarantined)
+	c.Detail = counted(damaged, "damaged segment", "damaged segments") + ", " + counted(quarantined, "file", "files") + " in quarantine"
 	switch {
 	case damaged > 0:
 		c.Result = wire.HealthFail

@@ -88,7 +88,7 @@ func TestHealthOfShards(t *testing.T) {
 	require.Equal(t, wire.HealthPass, checkShards(full, nil).Result)
 	lost := checkShards(full, missing)
 	require.Equal(t, wire.HealthFail, lost.Result)
-	require.Equal(t, "2 of 3 shards have a leader; no answer from 1 shards: 2", lost.Detail)
+	require.Equal(t, "2 of 3 shards have a leader; no answer from 1 shard: 2", lost.Detail)
 	require.Equal(t, wire.HealthFail, checkShards(nil, nil).Result)
 
 	require.Equal(t, wire.HealthPass, s.checkVoters(threeNodes(), full, nil).Result)
@@ -181,7 +181,7 @@ func TestARangeThatWaitsForNodes(t *testing.T) {
 		req := wire.ProduceRequest{Topic: ref.Topic, Range: ref.Range, SpanHi: ^uint64(0), TimeoutMs: 500}
 		_, _, _ = call[wire.ProduceResponse](leader, wire.KindProduce, req, makeBatch(t, -1, -1, "waits")) // nothing rolls for want of it
 		h := check()
-		return h.Result == wire.HealthFail && strings.Contains(h.Detail, "1 ranges wait for nodes") &&
+		return h.Result == wire.HealthFail && strings.Contains(h.Detail, "1 range waits for nodes") &&
 			strings.Contains(h.Detail, "orders/r1 s") && strings.Contains(h.Detail, "of 3 nodes can take a segment, 3 are needed")
 	})
 	soon(t, "the topic tells of it", func() bool {

@@ -120,7 +120,7 @@ func TestHealthOfCopies(t *testing.T) {
 	require.Equal(t, "0 of 35 segments are short of copies", c.Detail)
 	c = checkCopies(sums, nil, reports(func(*wire.NodeStatus) {}, func(n *wire.NodeStatus) { n.Short = 2 }))
 	require.Equal(t, wire.HealthWarn, c.Result)
-	require.Equal(t, "0 of 35 segments are short of copies; 2 copies on n2 lack a part", c.Detail)
+	require.Equal(t, "0 of 35 segments are short of copies; 2 copies lack a part on n2", c.Detail)
 
 	for i := range 20 {
 		sums[1].Short.add(seg(100+i), 1)
@@ -136,7 +136,7 @@ func TestHealthOfCopies(t *testing.T) {
 	sums[1].Short.add(seg(881), 3)
 	c = checkCopiesAlone(sums, nil)
 	require.Equal(t, wire.HealthFail, c.Result)
-	require.Contains(t, c.Detail, "1 segments have no living copy; 22 of 35 segments are short of copies: orders/r9 s881 (0 of 3), orders/r9 s4 ")
+	require.Contains(t, c.Detail, "1 segment has no living copy; 22 of 35 segments are short of copies: orders/r9 s881 (0 of 3), orders/r9 s4 ")
 }
 
 func TestHealthOfGaps(t *testing.T) {

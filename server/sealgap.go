@@ -53,7 +53,7 @@ func checkGaps(sums []shardSum, missing []base.ShardID) wire.HealthCheck {
 	for _, sum := range sums {
 		all.join(sum.Gaps)
 	}
-	c.Detail = fmt.Sprintf("%d seals in the last %.0f minutes", all.Seals, gapsWithin.Minutes())
+	c.Detail = fmt.Sprintf("%s in the last %.0f minutes", counted(all.Seals, "seal", "seals"), gapsWithin.Minutes())
 	if all.WorstMs > 0 {
 		c.Detail += fmt.Sprintf(", %d of them with a longer gap; the longest: %s (%s)", all.Long, term.FormatTook(time.Duration(all.WorstMs)*time.Millisecond), all.Worst)
 	}

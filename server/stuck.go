@@ -76,7 +76,7 @@ func checkEnds(sums []shardSum, missing []base.ShardID, now time.Time) wire.Heal
 	for _, sum := range sums {
 		stuck.join(sum.Stuck)
 	}
-	c.Detail = fmt.Sprintf("%d segments wait for a replica to say how they end", stuck.Count)
+	c.Detail = counted(stuck.Count, "segment waits for a replica to say how it ends", "segments wait for a replica to say how they end")
 	if stuck.Count > 0 {
 		first := oldest(stuck.Named)
 		c.Result = wire.HealthFail
@@ -97,7 +97,7 @@ func checkPlaces(sums []shardSum, missing []base.ShardID, now time.Time) wire.He
 	for _, sum := range sums {
 		unplaced.join(sum.Unplaced)
 	}
-	c.Detail = fmt.Sprintf("%d ranges wait for nodes that can take their next segment", unplaced.Count)
+	c.Detail = counted(unplaced.Count, "range waits for nodes that can take its next segment", "ranges wait for nodes that can take their next segment")
 	if unplaced.Count > 0 {
 		first := oldest(unplaced.Named)
 		topic, _, _ := strings.Cut(first.Where, "/")

@@ -161,7 +161,7 @@ func (o *Output) cells(w *bufio.Writer, cols []column, rows reflect.Value) error
 	return o.writeTable(w, cols, rows)
 }
 
-// scalars keeps the columns of an object that fit a cell: its lists and sections are not for CSV.
+// scalars keeps the columns of an object that fit a cell, as a list of words does: its tables and sections are not for CSV.
 func scalars(cols []column, v reflect.Value) []column {
 	return slices.DeleteFunc(cols, func(c column) bool {
 		f := c.value(v)
@@ -172,7 +172,8 @@ func scalars(cols []column, v reflect.Value) []column {
 		case Time, Text:
 			return false
 		}
-		return f.Kind() == reflect.Slice || f.Kind() == reflect.Struct
+		words := f.Kind() == reflect.Slice && f.Type().Elem().Kind() == reflect.String
+		return f.Kind() == reflect.Slice && !words || f.Kind() == reflect.Struct
 	})
 }
 
