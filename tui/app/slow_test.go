@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -50,6 +51,67 @@ func TestSlowTerminal(t *testing.T) {
 	})
 }
 
+// TestNewsDoNotWait shows what has happened before the next update is due, with all that happens meanwhile; and nothing
+// else any sooner.
+func TestNewsDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := make(chan store.Message)
+		var mu sync.Mutex
+		var times []time.Time
+		p := newPump(in, 250*time.Millisecond, time.Now, func(any) {
+			mu.Lock()
+			defer mu.Unlock()
+			times = append(times, time.Now())
+		})
+		shown := func() (n int, last time.Time) {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(times), times[len(times)-1]
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go p.run(ctx)
+		say := func(m store.Message) {
+			m.Time, m.Node, m.Boot = time.Now(), "n1", 1
+			in <- m
+			synctest.Wait()
+		}
+		pass := func(d time.Duration) {
+			time.Sleep(d)
+			synctest.Wait()
+		}
+		begins := time.Now()
+		count := func() { say(store.Message{Counters: &sdk.NodeCounters{InBytesPerSec: int64(time.Since(begins))}}) }
+		count()
+		pass(1010 * time.Millisecond) // just after an update
+		before, _ := shown()
+		count()
+		pass(200 * time.Millisecond)
+		n, _ := shown()
+		require.Equal(t, before, n)
+		pass(50 * time.Millisecond)
+		n, _ = shown()
+		require.Equal(t, before+1, n)
+
+		happened := time.Now()
+		say(store.Message{Event: &sdk.Event{Seq: 1, Type: "SEGMENT_SEALED", Subject: "orders/r1"}})
+		pass(50 * time.Millisecond)
+		say(store.Message{Event: &sdk.Event{Seq: 2, Type: "SEGMENT_OPENED", Subject: "orders/r1"}})
+		pass(60 * time.Millisecond)
+		n, last := shown()
+		require.Equal(t, before+2, n)
+		require.Equal(t, 100*time.Millisecond, last.Sub(happened))
+
+		before, _ = shown()
+		for seq := range 1000 { // a storm
+			say(store.Message{Event: &sdk.Event{Seq: uint64(3 + seq), Type: "SEGMENT_SEALED", Subject: "orders/r1"}})
+			pass(10 * time.Millisecond)
+		}
+		n, _ = shown()
+		require.InDelta(t, 120, n-before, 25, "in ten seconds")
+	})
+}
+
 // TestScreenNoticesSlowWrites takes a write that had to wait for whoever reads for what it is.
 func TestScreenNoticesSlowWrites(t *testing.T) {
 	r, w, err := os.Pipe()
@@ -57,10 +119,12 @@ func TestScreenNoticesSlowWrites(t *testing.T) {
 	defer func() { _ = r.Close() }()
 	s := &screen{File: w, tty: &terminal{in: r}, gone: func(error) {}}
 	read := make(chan struct{})
-	time.AfterFunc(2*slowWrite, func() {
+	go func() {
 		defer close(read)
+		_, _ = r.Read(make([]byte, 1)) // it has begun to write
+		<-time.After(2 * slowWrite)
 		_, _ = io.Copy(io.Discard, r)
-	})
+	}()
 	frame := bytes.Repeat([]byte("x"), 1<<20) // more than a pipe holds
 	n, err := s.Write(frame)
 	require.NoError(t, err)
