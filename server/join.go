@@ -184,6 +184,7 @@ func (s *Server) adopt(ctx context.Context, met *whoAnswer) error {
 		if err := s.id.RaiseBoot(s.deps.FS, s.cfg.DataDir, s.cfg.MetaDir, met.Boot+1); err != nil {
 			return err
 		}
+		s.store.RaiseBoot(s.id.Boot)
 		s.peers.SetBoot(s.id.Boot)
 	}
 	if err := s.host.Adopt(met.Cluster, met.Shards); err != nil {

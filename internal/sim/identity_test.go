@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -56,6 +57,61 @@ func TestWipedDisk(t *testing.T) {
 		c.Quiet(time.Minute)
 		load.Verify()
 	})
+}
+
+// A node whose disk was given up before it came with another one learns in the middle of its start how many starts it has
+// had. All of that start is the same one: it leads, and says how far it has come.
+func TestANewDiskGoesOnCounting(t *testing.T) {
+	Run(t, Options{Seed: 1}, func(t *testing.T, c *Cluster) {
+		c.Start(3)
+		n := c.Node(3)
+		for range 3 {
+			n.Restart()
+			c.Settled(time.Minute)
+		}
+		n.Kill()
+		n.Wipe()
+		c.replace(n)
+		n.Start()
+		c.Settled(time.Minute)
+		c.leads(n)
+	})
+}
+
+// leads makes topics until the node leads one, and lets it: what it opens is of the start that it turned out to be, so it
+// proves how far it has come, and its leader may rest.
+func (c *Cluster) leads(n *Node) {
+	c.T.Helper()
+	ctx := within(c.T, time.Minute)
+	client := c.Client()
+	for i := 0; ; i++ {
+		topic := fmt.Sprintf("led-%d", i)
+		_, err := client.Admin().CreateTopic(ctx, sdk.CreateTopic{Name: topic, Config: sdk.TopicConfig{ReplicationFactor: 1}})
+		require.NoError(c.T, err)
+		route, err := client.Admin().RouteKey(ctx, topic, nil)
+		require.NoError(c.T, err)
+		if string(route.Replicas[0].ID) != n.Name {
+			continue
+		}
+		p, err := client.NewProducer(topic)
+		require.NoError(c.T, err)
+		var first, ack sdk.Ack
+		for j := range 3 {
+			ack, err = p.Send(ctx, sdk.Record{Value: []byte("v")})
+			require.NoError(c.T, err)
+			if j == 0 {
+				first = ack
+			}
+			time.Sleep(3 * time.Minute) // its leader rests, and resumes
+			ctx = within(c.T, time.Minute)
+		}
+		require.NoError(c.T, p.Close(ctx))
+		require.Equal(c.T, first.Segment, ack.Segment)
+		ends, err := client.Admin().Offsets(ctx, topic, sdk.Latest())
+		require.NoError(c.T, err)
+		require.EqualValues(c.T, 3, ends[0].Offset)
+		return
+	}
 }
 
 // Another node's disk under the name of a known one is refused as well.

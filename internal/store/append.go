@@ -109,8 +109,8 @@ func (s *Store) mayAppend(g *segmentLog) error {
 		return base.Errorf(base.CodeSegmentMoved, opAppend, "segment %s ends at %d", g.spec.Segment, g.sealing)
 	case g.spec.Epoch <= g.rng.fenced:
 		return base.Errorf(base.CodeFenced, opAppend, "%s is fenced up to epoch %d, segment %s has %d", g.spec.Ref, g.rng.fenced, g.spec.Segment, g.spec.Epoch)
-	case g.boot != s.id.Boot:
-		return base.Errorf(base.CodeFenced, opAppend, "segment %s was opened in boot %d, this is boot %d", g.spec.Segment, g.boot, s.id.Boot)
+	case g.boot != s.boot.Load():
+		return base.Errorf(base.CodeFenced, opAppend, "segment %s was opened in boot %d, this is boot %d", g.spec.Segment, g.boot, s.boot.Load())
 	case g.broken:
 		return base.Errorf(base.CodeDiskFull, opAppend, "segment %s lost a batch to a full disk and takes no more", g.spec.Segment)
 	case g.damaged:

@@ -62,7 +62,7 @@ func (s *Store) encodeCatalogue(lsn uint64) []byte {
 	e.b = append(e.b, "EGCT"...)
 	e.u8(catalogueVersion)
 	e.uuid(s.id.Disk)
-	e.u64(s.id.Boot)
+	e.u64(s.boot.Load())
 	e.u64(lsn)
 	e.bool(lossy)
 	e.u32(uint32(len(ranges)))

@@ -78,13 +78,6 @@ func (s *Store) Lossy() bool {
 // the old disk ended, once it has learnt where that is. Nothing may have been opened in this start yet.
 func (s *Store) RaiseBoot(boot uint64) { s.boot.Store(boot) }
 
-// Lossy reports whether records of the log were lost once, so that a segment that is not listed may have been here.
-func (s *Store) Lossy() bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.lossy
-}
-
 // FenceAllLed fences, by one record, every segment that this node led in an earlier boot. It is the first thing a node
 // does, before it opens a port: it leads a segment for one process start only.
 func (s *Store) FenceAllLed(done func(error)) error {

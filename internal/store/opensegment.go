@@ -63,8 +63,8 @@ func (s *Store) logOpen(g *segmentLog, r openRecord, done func(error), again boo
 		return topicDropped(opOpen, r.spec.Ref.Topic)
 	case g.dropped:
 		return segmentDropped(r.spec.Segment)
-	case g.boot != s.id.Boot:
-		return base.Errorf(base.CodeFenced, opOpen, "segment %s was opened in boot %d, this is boot %d", g.spec.Segment, g.boot, s.id.Boot)
+	case g.boot != s.boot.Load():
+		return base.Errorf(base.CodeFenced, opOpen, "segment %s was opened in boot %d, this is boot %d", g.spec.Segment, g.boot, s.boot.Load())
 	}
 	if err := g.rng.mayOpen(r.spec); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (s *Store) list(spec SegmentSpec) (*segmentLog, error) {
 	if s.dropping[spec.Segment] != nil {
 		return nil, segmentDropped(spec.Segment)
 	}
-	g := newSegmentLog(rng, spec, s.id.Boot)
+	g := newSegmentLog(rng, spec, s.boot.Load())
 	s.segs[spec.Segment] = g
 	return g, nil
 }

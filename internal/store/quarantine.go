@@ -20,7 +20,7 @@ func (s *Store) quarantine(path string) error {
 	if err != nil {
 		return err
 	}
-	to := filepath.Join(s.o.DataDir, quarantineName, strconv.FormatUint(s.id.Boot, 10), rel)
+	to := filepath.Join(s.o.DataDir, quarantineName, strconv.FormatUint(s.boot.Load(), 10), rel)
 	if err := s.o.FS.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}

@@ -40,6 +40,7 @@ func Open(o Options, id Identity) (*Store, error) {
 		dropping:       map[base.SegmentID]*segmentLog{},
 		droppingTopics: map[base.TopicID]bool{},
 	}
+	s.boot.Store(id.Boot)
 	s.queue.wake = make(chan struct{}, 1)
 	s.flusher.token = make(chan struct{}, 1)
 	s.flusher.newNames = map[string]struct{}{}

@@ -32,6 +32,8 @@ type Store struct {
 	id  Identity
 	wal *wal.Log
 
+	boot atomic.Uint64 // this start's number; see RaiseBoot
+
 	mu             sync.RWMutex
 	topics         map[base.TopicID]map[base.RangeID]*rangeLog
 	segs           map[base.SegmentID]*segmentLog
