@@ -57,7 +57,7 @@ func (s *Store) extent(seg base.SegmentID) FenceAnswer {
 	}
 	g.rng.mu.Lock()
 	defer g.rng.mu.Unlock()
-	a := FenceAnswer{Kind: FenceExtent, Listed: g.opened, End: g.durable.Load(), Unbroken: g.boot == s.id.Boot}
+	a := FenceAnswer{Kind: FenceExtent, Listed: g.opened, End: g.durable.Load(), Unbroken: g.boot == s.boot.Load()}
 	switch {
 	case g.damaged || g.rotten:
 		a.Kind, a.DamagedAbove = FenceDamaged, g.intact
@@ -74,13 +74,17 @@ func (s *Store) Lossy() bool {
 	return s.lossy
 }
 
+// RaiseBoot gives this start the number that it turned out to have: a node whose disk was replaced goes on counting where
+// the old disk ended, once it has learnt where that is. Nothing may have been opened in this start yet.
+func (s *Store) RaiseBoot(boot uint64) { s.boot.Store(boot) }
+
 // FenceAllLed fences, by one record, every segment that this node led in an earlier boot. It is the first thing a node
 // does, before it opens a port: it leads a segment for one process start only.
 func (s *Store) FenceAllLed(done func(error)) error {
 	if err := s.usable(opFence); err != nil {
 		return err
 	}
-	boot := s.id.Boot
+	boot := s.boot.Load()
 	return s.record(opFence, kindFenceAllLed, encodeFenceAllLed(boot), func() { s.applyFenceAllLed(boot) }, done)
 }
 
