@@ -1,31 +1,40 @@
 package coord
 
 import (
+	"log/slog"
 	"sync"
 
 	"github.com/eastguard/eastguard/internal/base"
 )
 
-// silence is which nodes do not take their orders: each is complained about once, however many shards have something to
-// tell it, and however often.
+// silence is which nodes do not take their orders, and which disks are not where they are listed: each is complained about
+// once, however many shards have something to tell it, and however often. A node stands for all its disks by having none.
 type silence struct {
 	mu    sync.Mutex
-	nodes map[base.NodeID]bool
+	names map[base.Replica]bool
 }
 
-// begins reports whether it is news that a node does not answer.
-func (s *silence) begins(node base.NodeID) bool {
+// begins reports whether it is news that a node, or a disk, does not answer.
+func (s *silence) begins(who base.Replica) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.nodes[node] {
+	if s.names[who] {
 		return false
 	}
-	put(&s.nodes, node, true)
+	put(&s.names, who, true)
 	return true
 }
 
-func (s *silence) ends(node base.NodeID) {
+// level is how loud a complaint is.
+func (s *silence) level(about base.Replica) slog.Level {
+	if s.begins(about) {
+		return slog.LevelWarn
+	}
+	return slog.LevelDebug
+}
+
+func (s *silence) ends(who base.Replica) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.nodes, node)
+	delete(s.names, who)
 }

@@ -35,3 +35,19 @@ func TestANodeThatIsSilentIsNamedOnce(t *testing.T) {
 		}
 	})
 }
+
+// So is a disk that its node has not any more: what was on it stays listed until it is somewhere else.
+func TestADiskThatIsNotThereIsNamedOnce(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		var log bytes.Buffer
+		w.coord.o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		w.node.mu.Lock()
+		w.node.fail = base.Errorf(base.CodeNotReplica, "tell", "another disk")
+		w.node.mu.Unlock()
+		for i := range 5 {
+			w.create(topicName(i), base.TopicConfig{}, 1)
+			rest(time.Minute)
+		}
+		require.Equal(t, 1, strings.Count(log.String(), "orders are for a disk that the node has not"))
+	})
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -268,18 +267,15 @@ func (l *loop) onTold(t told, now time.Time) {
 		l.onConfirmation(b, p, &t.confirmed[i], epochs[t.confirmed[i].Segment], now)
 	}
 	if t.err == nil {
-		l.coord.silence.ends(t.to.Node)
+		l.coord.silence.ends(base.Replica{Node: t.to.Node})
+		l.coord.silence.ends(t.to)
 	}
 	switch {
 	case errors.Is(t.err, base.CodeNotReplica):
 		l.diskGone(b, p)
 		return
 	case t.err != nil:
-		level := slog.LevelDebug
-		if l.coord.silence.begins(t.to.Node) {
-			level = slog.LevelWarn
-		}
-		l.coord.o.Logger.Log(l.ctx, level, "node has not confirmed its orders", "by", string(t.to.Node),
+		l.coord.o.Logger.Log(l.ctx, l.coord.silence.level(base.Replica{Node: t.to.Node}), "node has not confirmed its orders", "by", string(t.to.Node),
 			"segments", len(p.flying.segments), "trims", len(p.flying.trims), "deletes", len(p.flying.deletes), "error", t.err)
 		p.giveBack(now)
 		return
@@ -296,7 +292,7 @@ func (l *loop) onTold(t told, now time.Time) {
 // diskGone drops what was under way to a disk that its node does not have any more: there is nothing left on it to trim
 // or delete, and nobody to lead or seal there.
 func (l *loop) diskGone(b *outbox, p *pile) {
-	l.coord.o.Logger.Warn("orders are for a disk that the node has not", "by", string(b.to.Node), "disk", b.to.Disk.String(), "orders", p.flying.len())
+	l.coord.o.Logger.Log(l.ctx, l.coord.silence.level(b.to), "orders are for a disk that the node has not", "by", string(b.to.Node), "disk", b.to.Disk.String(), "orders", p.flying.len())
 	for topic, replica := range p.flying.deletes {
 		l.gone = append(l.gone, meta.TopicGone{Topic: topic, Replica: replica})
 	}
