@@ -25,7 +25,7 @@ const framesPerSecond = 50
 
 // garbage is how much of it is let lie about, in percent of what is in use. The program sits in a corner of somebody's
 // machine all day: memory is dearer there than the little time that collecting earlier takes.
-const garbage = 30
+const garbage = 25
 
 // stopTime is how long the screen may take to end in good order.
 const stopTime = 2 * time.Second

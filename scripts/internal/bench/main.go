@@ -16,6 +16,7 @@ import (
 // options are the flags.
 type options struct {
 	broker, cli string // binaries
+	top         string // the same
 	dir         string // on the file system that is measured
 	rounds      int
 	period      time.Duration // of one measurement
@@ -32,10 +33,11 @@ func main() {
 	var o options
 	flag.StringVar(&o.broker, "eastguard", "", "the broker's binary")
 	flag.StringVar(&o.cli, "eg-cli", "", "the command line's binary")
+	flag.StringVar(&o.top, "eg-top", "", "the dashboard's binary")
 	flag.StringVar(&o.dir, "dir", "", "directory to measure in; it must not exist, and is removed at the end")
 	flag.IntVar(&o.rounds, "rounds", 5, "adjacent pairs")
 	flag.DurationVar(&o.period, "period", 3*time.Second, "time of one measurement")
-	flag.StringVar(&o.only, "only", "", "one of idle, latency, produce, consume, topics, recovery, cluster, replication, failures")
+	flag.StringVar(&o.only, "only", "", "one of idle, latency, produce, consume, topics, recovery, cluster, replication, failures, top")
 	flag.IntVar(&o.topics, "topics", 0, "fill a cluster with so many topics, such as 100000, and measure it too")
 	flag.IntVar(&o.trials, "trials", 10, "of each kind of failure")
 	flag.StringVar(&o.nats, "nats", "", "binary of the peer's command line")
@@ -69,6 +71,7 @@ func run(o options) (err error) {
 		{"cluster", measureCluster},
 		{"replication", measureReplication},
 		{"failures", measureFailures},
+		{"top", measureTop},
 	} {
 		if o.only != "" && o.only != group.name {
 			continue
