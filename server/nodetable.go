@@ -98,7 +98,7 @@ func (s *Server) loadTable() error {
 	}
 	var saved savedTable
 	if err == nil {
-		err = json.Unmarshal(b, &saved)
+		saved, err = parseTable(b)
 	}
 	if err != nil {
 		s.deps.Logger.Warn("the copy of the node table cannot be read, and is made anew", "file", s.tablePath(), "error", err)
@@ -108,11 +108,21 @@ func (s *Server) loadTable() error {
 	return nil
 }
 
+// parseTable reads what saveTable has written. A number with another digit may be of a newer table than any that there is.
+func parseTable(b []byte) (saved savedTable, err error) {
+	text, ok := vfs.CutSum(b)
+	if !ok {
+		text = b // of a version that wrote no sum; with a sum that does not match it is no JSON
+	}
+	err = json.Unmarshal(text, &saved)
+	return saved, err
+}
+
 // saveTable writes the file anew. A failure is not one of the node: the next change tries again.
 func (s *Server) saveTable() {
 	b, err := json.MarshalIndent(s.members.saved(), "", "  ")
 	if err == nil {
-		err = vfs.WriteFileAtomic(s.deps.FS, s.tablePath(), append(b, '\n'), 0o600)
+		err = vfs.WriteFileAtomic(s.deps.FS, s.tablePath(), vfs.AppendSum(append(b, '\n')), 0o600)
 	}
 	if err != nil {
 		s.deps.Logger.Warn("the copy of the node table cannot be written", "file", s.tablePath(), "error", err)

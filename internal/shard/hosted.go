@@ -43,7 +43,11 @@ func readManifest(fsys vfs.FS, dir string) (manifest, error) {
 	if err != nil {
 		return m, base.Wrap(base.CodeInternal, op, err)
 	}
-	if err := json.Unmarshal(b, &m); err != nil || m.Cluster.IsZero() || !validShards(m.Shards) {
+	text, ok := vfs.CutSum(b)
+	if !ok {
+		text = b // of a version that wrote no sum; with a sum that does not match it is no JSON
+	}
+	if err := json.Unmarshal(text, &m); err != nil || m.Cluster.IsZero() || !validShards(m.Shards) {
 		return m, base.Errorf(base.CodeCorruptData, op, "%s is damaged", name).WithHint("restore the meta directory, or give the node up for a new one")
 	}
 	if m.Hosted == nil { // of a version whose clusters had one node
@@ -66,7 +70,7 @@ func (m manifest) write(fsys vfs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
-	return vfs.WriteFileAtomic(fsys, filepath.Join(dir, manifestName), append(b, '\n'), 0o600)
+	return vfs.WriteFileAtomic(fsys, filepath.Join(dir, manifestName), vfs.AppendSum(append(b, '\n')), 0o600)
 }
 
 // find is the entry of a shard, hosted or a stub.

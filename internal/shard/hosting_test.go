@@ -182,6 +182,29 @@ func TestAMetaDirectoryWithoutItsManifestIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, base.CodeCorruptData)
 }
 
+// A manifest with another digit or letter may name a replica less, and a voter would have forgotten its vote.
+func TestADamagedManifestIsRefused(t *testing.T) {
+	fs := vfs.NewMem()
+	o := options(fs)
+	require.NoError(t, start(t, o).Close())
+	whole, err := vfs.ReadFile(fs, "meta/groups.json")
+	require.NoError(t, err)
+	for i := range whole {
+		bad := append([]byte{}, whole...)
+		bad[i] ^= 1
+		require.NoError(t, vfs.WriteFileAtomic(fs, "meta/groups.json", bad, 0o600))
+		_, err := readManifest(fs, "meta")
+		require.ErrorIs(t, err, base.CodeCorruptData, "%q", bad[max(0, i-10):min(len(bad), i+10)])
+	}
+
+	text, ok := vfs.CutSum(whole)
+	require.True(t, ok)
+	require.NoError(t, vfs.WriteFileAtomic(fs, "meta/groups.json", text, 0o600))
+	h, err := tryStart(o)
+	require.NoError(t, err, "one of a version that wrote no sum is taken")
+	require.NoError(t, h.Close())
+}
+
 // TestABegunReplicaWhoseLogIsGoneIsRefused: it may have confirmed entries that nobody else has.
 func TestABegunReplicaWhoseLogIsGoneIsRefused(t *testing.T) {
 	fs := vfs.NewMem()

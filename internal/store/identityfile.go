@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"fmt"
-	"hash/crc32"
 	"path/filepath"
 	"strings"
 
@@ -38,13 +37,14 @@ func (id *Identity) encode() []byte {
 	if p := id.Pledge; !p.IsZero() {
 		b = fmt.Appendf(b, pledgeFormat, p.Minter.Node, p.Minter.Disk, p.Minter.Addr, strings.Join(p.Founders, ","))
 	}
-	return fmt.Appendf(b, "crc32c %08x\n", crc32.Checksum(b, castagnoli))
+	return vfs.AppendSum(b)
 }
 
 // parseIdentity accepts exactly what encode writes: every other byte is damage.
 func parseIdentity(b []byte) (*Identity, error) {
 	var version uint32
-	if n, _ := fmt.Sscanf(string(b), "eastguard identity %d\n", &version); n == 1 && version > FormatVersion && sealed(b) {
+	n, _ := fmt.Sscanf(string(b), "eastguard identity %d\n", &version)
+	if _, whole := vfs.CutSum(b); n == 1 && version > FormatVersion && whole {
 		return nil, base.Errorf(base.CodeUnsupportedVersion, opIdentity, "format version %d; this broker knows %d", version, FormatVersion).
 			WithHint("start the version of the broker that wrote it")
 	}
@@ -85,10 +85,4 @@ func parsePledge(text string) pledge.Pledge {
 	}
 	p.Minter.Node, p.Minter.Disk, p.Founders = base.NodeID(node), id, strings.Split(founders, ",")
 	return p
-}
-
-// sealed reports whether the last line is the checksum of the lines before it.
-func sealed(b []byte) bool {
-	i := bytes.LastIndex(b, []byte("crc32c "))
-	return i > 0 && string(b[i:]) == fmt.Sprintf("crc32c %08x\n", crc32.Checksum(b[:i], castagnoli))
 }
