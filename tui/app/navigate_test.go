@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/eastguard/eastguard/internal/term"
+	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/page"
+	"github.com/eastguard/eastguard/tui/store"
 	"github.com/eastguard/eastguard/tui/store/storetest"
 )
 
@@ -121,4 +123,42 @@ func TestACopiedCommandLeadsToThisCluster(t *testing.T) {
 	b.shows(t, "copied: eg-cli -s a:1 topic describe ")
 	b.press("x", "C")
 	b.shows(t, "copied: eg-cli -s a:1 topic ")
+}
+
+// The way back is bounded, and leads to the newest places.
+func TestTheWayBackIsBounded(t *testing.T) {
+	b := newBench(t, Options{Width: 120, Height: 40})
+	for range 3 * maxTrail {
+		b.enter(page.Events, func(*page.State) {})
+		b.enter(page.Topics, func(*page.State) {})
+	}
+	require.Len(t, b.trail, maxTrail)
+	b.press("esc")
+	require.Equal(t, page.Events, b.page)
+}
+
+// The past cannot be changed, and its actions say so.
+func TestNothingIsDoneToThePast(t *testing.T) {
+	b := newBench(t, Options{Width: 120, Height: 40, AllowActions: true})
+	b.play(storetest.Options{Seed: 1, Length: 60 * time.Second}, 50*time.Second)
+	b.press("4", "down", ",", "x")
+	b.shows(t, "this is the past: L goes back to now")
+	b.press("d")
+	require.Empty(t, b.ran)
+}
+
+// The exit code of one look: the verdict counts where there is one, else what is seen.
+func TestUnhealthy(t *testing.T) {
+	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for want, v := range map[string]*store.View{
+		"":                           {Cluster: store.Cluster{Alive: 3, Shards: 4, Leaders: 4}},
+		"2 nodes are dead":           {Cluster: store.Cluster{Alive: 1, Dead: 2}},
+		"2 shards have no leader":    {Cluster: store.Cluster{Shards: 4, Leaders: 2}},
+		"no broker can be reached":   {Cluster: store.Cluster{Link: store.Link{State: store.LinkLost}}},
+		"the cluster is not healthy": {Health: store.Health{At: at, Worst: sdk.HealthFail}},
+	} {
+		require.Equal(t, want, unhealthy(v))
+	}
+	warned := &store.View{Health: store.Health{At: at, Worst: sdk.HealthWarn}, Cluster: store.Cluster{Dead: 1}}
+	require.Empty(t, unhealthy(warned), "who was asked for a verdict knows more")
 }

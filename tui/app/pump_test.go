@@ -85,3 +85,16 @@ func TestWhatIsRecordedIsNotLeftForAnotherCluster(t *testing.T) {
 	require.Nil(t, b.next)
 	b.shows(t, "incident.jsonl is of this cluster alone")
 }
+
+// A recording never takes the place of what is there.
+func TestARecordingOverwritesNothing(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "incident.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte("of last night"), 0o600))
+	streams, _, _, _ := term.Test()
+	err := Run(t.Context(), Options{Once: true, Record: file, Seeds: []string{"127.0.0.1:1"}, Getenv: os.Getenv}, streams)
+	require.ErrorContains(t, err, "record: ")
+	require.Equal(t, base.CodeInvalidArgument, base.CodeOf(err))
+	kept, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "of last night", string(kept))
+}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/keyspace"
 	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/store"
 	"github.com/eastguard/eastguard/tui/styles"
@@ -47,4 +49,56 @@ func TestEventLabelsStandAlone(t *testing.T) {
 func TestAFailedCheckSaysWhatIs(t *testing.T) {
 	v := &store.View{Health: store.Health{At: noon, Checks: []sdk.HealthCheck{{Name: "nodes are alive", Result: sdk.HealthFail, Detail: "no answer from n2"}}}}
 	require.Equal(t, "! no answer from n2", alarmOf(v, &State{}).Text)
+}
+
+// A shard is given to a follower that could lead it: one that is alive and heard, of those the one that leads least.
+func TestTheHeirOfAShard(t *testing.T) {
+	s := newScript(5)
+	s.calm()
+	v := s.view()
+	shard := *v.Shards.At(0)
+	follower := func(i int) sdk.NodeID { return v.Nodes.At(i).ID }
+	shard.Leader, shard.Voters = follower(0), []sdk.NodeID{follower(0), follower(1), follower(2)}
+	for i, leads := range []int{9, 5, 4} {
+		n := v.Nodes.At(i)
+		n.State, n.Stream, n.ShardLeaders = "alive", store.StreamLive, leads
+	}
+	to, why := heir(v, &shard)
+	require.Equal(t, string(follower(2)), to)
+	require.Empty(t, why)
+	v.Nodes.At(2).State = "dead"
+	to, _ = heir(v, &shard)
+	require.Equal(t, string(follower(1)), to)
+	v.Nodes.At(1).Stream = store.StreamLost
+	to, why = heir(v, &shard)
+	require.Equal(t, none, to)
+	require.Equal(t, "none of its followers is heard", why)
+	shard.Leader = ""
+	_, why = heir(v, &shard)
+	require.Equal(t, "the shard has no leader", why)
+}
+
+// A key space with a hole in it is a warning, with how much of it is there.
+func TestAHoleInTheKeySpaceIsSeen(t *testing.T) {
+	detail := func(spans ...keyspace.Span) store.Message {
+		d := &sdk.TopicDetail{Summary: sdk.TopicSummary{Name: "orders"}}
+		for i, span := range spans {
+			d.Ranges = append(d.Ranges, sdk.RangeDetail{ID: sdk.RangeID(i + 1), State: base.StateActive, Span: span})
+		}
+		return store.Message{Time: noon, Topic: d}
+	}
+	for want, c := range map[string]struct {
+		spans []keyspace.Span
+		style styles.Style
+	}{
+		"2 ranges active; keyspace covered 100.0%": {[]keyspace.Span{{End: 1 << 63}, {Start: 1 << 63}}, styles.Plain},
+		"1 range active; keyspace covered 50.0%":   {[]keyspace.Span{{End: 1 << 63}}, styles.Warn},
+	} {
+		s := store.New(store.Options{History: -1})
+		s.Apply(detail(c.spans...))
+		st := NewState()
+		st.Topic = "orders"
+		line := Get(Ranges).Alarm(s.View(noon), &st)
+		require.Equal(t, Line{want, c.style}, line)
+	}
 }
