@@ -236,6 +236,31 @@ func TestLogsOfANodeThatIsBackGoOn(t *testing.T) {
 	})
 }
 
+// An address may have another node behind it than it had: what that tells is not taken for the other's.
+func TestWhoAnswersInAnothersPlaceIsNotBelieved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newLogNodes("n1", "n2")
+		c, err := NewClient(WithSeeds("n1:2921"), WithDialer(all.net.dial))
+		require.NoError(t, err)
+		all.log("n2", "of another")
+		all.mu.Lock()
+		all.nodes["n2"].id = "n9"
+		all.mu.Unlock()
+		for ev, err := range c.Logs(t.Context(), LogOptions{Nodes: []NodeID{"n2"}}) {
+			require.NoError(t, err)
+			require.Nil(t, ev.Line)
+			require.ErrorContains(t, ev.Err, "node n9 answers at n2:2921, where n2 was")
+		}
+		for ev, err := range c.Watch(t.Context(), WatchOptions{Nodes: []NodeID{"n2"}, Counters: true, Once: true}) {
+			require.NoError(t, err)
+			require.NotNil(t, ev.Gap)
+			require.ErrorContains(t, ev.Gap.Err, "node n9 answers at n2:2921, where n2 was")
+		}
+		require.NoError(t, c.Close())
+		all.close()
+	})
+}
+
 func TestWatchCounters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newLogNodes("n1", "n2")
