@@ -229,6 +229,43 @@ func TestScrollingAsksForNothingElse(t *testing.T) {
 	})
 }
 
+// A node that was listed and has said nothing yet may still speak, but not for ever.
+func TestANodeThatNeverSpeaksIsNotWaitedForForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := newFake("n1", "n2")
+		f := feeding(Live(Options{Connect: fake.connect}))
+		fake.events <- countersOf("n1")
+		fake.events <- gapOf("n1", base.CodeUnreachable)
+		synctest.Wait()
+		require.NotEqual(t, store.LinkLost, f.view().Cluster.Link.State, "n2 may be there")
+		time.Sleep(patience)
+		fake.events <- gapOf("n1", base.CodeUnreachable)
+		synctest.Wait()
+		require.Equal(t, store.LinkLost, f.view().Cluster.Link.State)
+		require.NoError(t, f.feed.Close())
+		<-f.done
+	})
+}
+
+// However many topics can be seen, a round asks for so many at most.
+func TestARoundIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := newFake("n1")
+		f := feeding(Live(Options{Connect: fake.connect}))
+		fake.events <- countersOf("n1")
+		var topics []string
+		for i := range 2 * maxDetails {
+			topics = append(topics, fmt.Sprint("t", i))
+		}
+		f.feed.Show(Viewport{Topics: topics})
+		time.Sleep(time.Second)
+		require.Equal(t, 1, fake.count(fmt.Sprint("topic t", maxDetails-1)))
+		require.Zero(t, fake.count(fmt.Sprint("topic t", maxDetails)))
+		require.NoError(t, f.feed.Close())
+		<-f.done
+	})
+}
+
 func TestBrokersThatAreTooOldArePolled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newFake("n1")

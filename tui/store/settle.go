@@ -148,19 +148,7 @@ func (s *Store) sumUp(now time.Time) {
 	versions := make(map[string]int)
 	for _, id := range s.sortedNodes() {
 		n := s.nodes.get(id)
-		switch n.State {
-		case "alive", "unknown":
-			c.Alive++
-		case "suspect":
-			c.Suspect++
-		case "dead":
-			c.Dead++
-		case "left":
-			c.Left++
-		}
-		if n.State != "dead" && n.State != "left" || n.Stream == StreamLive {
-			c.Known++
-		}
+		c.count(n)
 		if n.Stream != StreamLive {
 			continue
 		}
@@ -201,6 +189,23 @@ func (s *Store) sumUp(now time.Time) {
 	s.linkState(now)
 	if before.Version = c.Version; s.headChanged || !reflect.DeepEqual(&before, c) {
 		c.Version = s.version
+	}
+}
+
+// count counts a node by what the others believe of it.
+func (c *Cluster) count(n *Node) {
+	switch n.State {
+	case "alive", "unknown":
+		c.Alive++
+	case "suspect":
+		c.Suspect++
+	case "dead":
+		c.Dead++
+	case "left":
+		c.Left++
+	}
+	if n.State != "dead" && n.State != "left" || n.Stream == StreamLive {
+		c.Known++
 	}
 }
 
