@@ -156,6 +156,23 @@ func TestLogReadersWithoutAPool(t *testing.T) {
 	})
 }
 
+func TestLogReadersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var readers logReaders
+		readers.begin("n1", 7, &logRing{}, func(f func()) error { go f(); return nil })
+		busy := 0
+		for range maxLogReaders + 3 {
+			readers.follow(t.Context(), wire.WatchLogsRequest{From: 1, WaitMs: 1000}, func(_ wire.WatchLogsResponse, err error) {
+				if base.CodeOf(err) == base.CodeBusy {
+					busy++
+				}
+			})
+		}
+		require.Equal(t, 3, busy)
+		readers.close()
+	})
+}
+
 // A broker's log and counters, asked over its client port.
 func TestWatchABrokersLogAndCounters(t *testing.T) {
 	n := start(t, vfs.NewMem())
