@@ -73,6 +73,7 @@ func TestARecoveryThatWantsNodes(t *testing.T) {
 		w.without(func() {
 			_, err := w.coord.RequestRoll(t.Context(), req)
 			require.Error(t, err)
+			settle() // the answer comes before the turn's figures are published
 			stuck := w.coord.Stuck()
 			require.Len(t, stuck, 1)
 			require.True(t, stuck[0].Nodes, stuck[0].Reason)
