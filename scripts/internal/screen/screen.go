@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,13 +26,25 @@ type Screen struct {
 	ptmx  *os.File
 	began time.Time
 	ended chan struct{} // closed when the program has ended
-	read  chan struct{} // closed when all that it wrote has been read
+	read  chan struct{} // closed when all that it wrote is on the screen
 
-	mu      sync.Mutex
-	cells   *vt.Emulator
-	bytes   int
-	changed chan struct{} // closed at the next change
-	at      time.Time     // of the last change
+	mu       sync.Mutex
+	cells    *vt.Emulator
+	bytes    int
+	at       time.Time // of the last change
+	watchers []*watcher
+}
+
+// watcher is somebody who waits for a line.
+type watcher struct {
+	line  *regexp.Regexp
+	found chan sight
+}
+
+// sight is a line that was found, and when it came.
+type sight struct {
+	line string
+	at   time.Time
 }
 
 // Start runs a program on a terminal of so many cells.
@@ -46,7 +59,7 @@ func Start(w, h int, program string, args ...string) (*Screen, error) {
 		return nil, err
 	}
 	s := &Screen{
-		ptmx: ptmx, cells: vt.NewEmulator(w, h), changed: make(chan struct{}), began: time.Now(),
+		ptmx: ptmx, cells: vt.NewEmulator(w, h), began: time.Now(),
 		cmd: exec.Command(program, args...), ended: make(chan struct{}), read: make(chan struct{}),
 	}
 	s.cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "TZ=UTC", "EG_CLI_CONFIG=/dev/null", "COLORTERM=")
@@ -56,7 +69,9 @@ func Start(w, h int, program string, args ...string) (*Screen, error) {
 		_ = ptmx.Close()
 		return nil, err
 	}
-	go s.look()
+	written := make(chan piece, 4096)
+	go s.look(written)
+	go s.draw(written)
 	go func() { _, _ = io.Copy(io.Discard, s.cells) }() // what the emulator answers
 	go func() {
 		_ = s.cmd.Wait() // how it ended does not matter to what was measured before
@@ -65,24 +80,53 @@ func Start(w, h int, program string, args ...string) (*Screen, error) {
 	return s, nil
 }
 
-// look reads what the program writes until that ends.
-func (s *Screen) look() {
-	defer close(s.read)
-	buf := make([]byte, 64<<10)
+// piece is something that the program wrote, and when that came.
+type piece struct {
+	at   time.Time
+	text []byte
+}
+
+// look reads what the program writes until that ends. It does nothing else: a program must not wait for whoever draws.
+func (s *Screen) look(written chan<- piece) {
+	defer close(written)
 	for {
+		buf := make([]byte, 16<<10)
 		n, err := s.ptmx.Read(buf)
-		at := time.Now()
-		s.mu.Lock()
-		_, _ = s.cells.Write(buf[:n])
-		s.bytes += n
-		s.at = at
-		close(s.changed)
-		s.changed = make(chan struct{})
-		s.mu.Unlock()
+		written <- piece{time.Now(), buf[:n]}
 		if err != nil {
 			return
 		}
 	}
+}
+
+// draw brings what was read onto the screen.
+func (s *Screen) draw(written <-chan piece) {
+	defer close(s.read)
+	for p := range written {
+		s.mu.Lock()
+		_, _ = s.cells.Write(p.text)
+		s.bytes += len(p.text)
+		s.at = p.at
+		s.tell()
+		s.mu.Unlock()
+	}
+}
+
+// tell gives those who wait what they wait for, if it is there now. The caller has the lock.
+func (s *Screen) tell() {
+	if len(s.watchers) == 0 {
+		return
+	}
+	text := s.cells.String()
+	s.watchers = slices.DeleteFunc(s.watchers, func(w *watcher) bool {
+		for line := range strings.Lines(text) {
+			if w.line.MatchString(line) {
+				w.found <- sight{line, s.at}
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // Close ends the program, gently at first.
@@ -122,24 +166,23 @@ func (s *Screen) Await(pattern string, within time.Duration) (line string, at ti
 	if err != nil {
 		return "", at, err
 	}
-	late := time.After(within)
-	for {
-		s.mu.Lock()
-		text, at, changed := s.cells.String(), s.at, s.changed
-		s.mu.Unlock()
-		for line := range strings.Lines(text) {
-			if re.MatchString(line) {
-				return line, at, nil
-			}
-		}
-		select {
-		case <-changed:
-		case <-s.ended:
-			return "", at, fmt.Errorf("%s has ended:\n%s", s.cmd.Path, text)
-		case <-late:
-			return "", at, fmt.Errorf("%q is not on the screen within %v:\n%s", pattern, within, text)
-		}
+	w := &watcher{line: re, found: make(chan sight, 1)}
+	s.mu.Lock()
+	s.watchers = append(s.watchers, w)
+	s.tell()
+	s.mu.Unlock()
+	select {
+	case seen := <-w.found:
+		return seen.line, seen.at, nil
+	case <-s.read:
+		err = fmt.Errorf("%s has ended", s.cmd.Path)
+	case <-time.After(within):
+		err = fmt.Errorf("%q is not on the screen within %v", pattern, within)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watchers = slices.DeleteFunc(s.watchers, func(other *watcher) bool { return other == w })
+	return "", at, fmt.Errorf("%w:\n%s", err, s.cells.String())
 }
 
 // First is how long a program takes from its start to the first screen on which something stands.
