@@ -251,6 +251,9 @@ var storeEvents = map[store.EventKind]string{
 }
 
 func (s *Server) onStoreEvent(e store.Event) {
+	if e.Kind == store.EventDiskFull || e.Kind == store.EventDiskFreed {
+		s.diskChanged()
+	}
 	name := storeEvents[e.Kind]
 	if name == "" {
 		return

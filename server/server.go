@@ -59,7 +59,8 @@ type Server struct {
 	topics topicIndex
 	orders orderDesk // what other nodes ask of this one's coordinators and data plane
 
-	usageAt atomic.Int64 // when this node looked at its own disk last, in Unix nanoseconds
+	usageAt  atomic.Int64  // when this node looked at its own disk last, in Unix nanoseconds
+	diskNews chan struct{} // of capacity one: the disk has filled up, or has room again
 
 	leads struct {
 		sync.Mutex
@@ -124,7 +125,7 @@ func New(cfg config.Config, deps Deps) (*Server, error) {
 			inRecords:  r.Counter("eastguard_append_records_total", "Records acknowledged."),
 			outRecords: r.Counter("eastguard_fetched_records_total", "Records of batches sent to clients."),
 		},
-		fatal: make(chan error, 1), stopped: make(chan error, 1),
+		fatal: make(chan error, 1), stopped: make(chan error, 1), diskNews: make(chan struct{}, 1),
 	}
 	s.deps.Logger = slog.New(&ringHandler{ring: &s.logs, next: deps.Logger.Handler()})
 	s.counting = newCounting(r, &s.metrics)

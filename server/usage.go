@@ -72,16 +72,45 @@ func (m *membership) use(u topology.Usage) {
 	}
 }
 
+// hear takes another node's report: into the view at once what keeps segments off it, the rest with the next look.
+func (m *membership) hear(u topology.Usage) {
+	if u.Leaving || u.Full {
+		m.use(u)
+		return
+	}
+	m.mu.Lock()
+	m.usages[u.ID] = u
+	m.mu.Unlock()
+}
+
 // reportUsage tells everybody who is reachable, for as long as the node runs.
 func (s *Server) reportUsage(ctx context.Context) error {
+	pause := func() time.Duration {
+		return usageEvery * time.Duration(max(1, len(s.members.nodeTable().Nodes)/usageScale))
+	}
+	next := time.NewTimer(pause())
+	defer next.Stop()
 	for {
-		nodes := len(s.members.nodeTable().Nodes)
-		if !pauseFor(ctx, usageEvery*time.Duration(max(1, nodes/usageScale))) {
+		select {
+		case <-ctx.Done():
 			return nil
+		case <-s.diskNews:
+			s.members.use(s.ownUsage())
+		case <-next.C:
+			s.noteLeaderless()
+			s.sample(time.Now())
+			next.Reset(pause())
 		}
-		s.noteLeaderless()
-		s.sample(time.Now())
 		s.tellUsage()
+	}
+}
+
+// diskChanged has everybody told at once that the disk here has filled up, or has room again: until coordinators know,
+// they place segments on it that end with their first batch, hundreds a second. It does not block.
+func (s *Server) diskChanged() {
+	select {
+	case s.diskNews <- struct{}{}:
+	default: // it is about to be told
 	}
 }
 
@@ -123,13 +152,10 @@ func (s *Server) takeUsage(_ context.Context, r *peer.Request) {
 		ID: r.From.Node, Boot: u.Boot, Full: u.Full, DiskFree: u.DiskFree, DiskTotal: u.DiskTotal, Segments: u.Segments,
 		Leading: u.Leading, BytesInSec: u.BytesInSec, Leaving: u.Leaving,
 	}
+	m.hear(usage)
 	if u.Leaving {
-		m.use(usage)
 		s.viewChanged()
 	}
-	m.mu.Lock()
-	m.usages[r.From.Node] = usage
-	m.mu.Unlock()
 	m.heardLate(r.From.Node, u.Late, u.Followers)
 	if u.Table.newerThan(m.nodeTable().at()) {
 		m.pullFrom(r.From.Node)

@@ -7,7 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/store"
 	"github.com/eastguard/eastguard/internal/topology"
+	"github.com/eastguard/eastguard/internal/vfs"
 )
 
 func (m *machine) sees(id base.NodeID) topology.Node {
@@ -51,4 +53,31 @@ func TestANodeThatStartsAgainIsShaky(t *testing.T) {
 	n := machines[0].sees(again)
 	require.True(t, n.Shaky(n.SettledMs-1))
 	require.GreaterOrEqual(t, n.SettledMs, stopped.Add(20*time.Second).UnixMilli(), "ten seconds, and twice that for the start before")
+}
+
+// A disk that fills up is told of at once, each time and without waiting for whoever tells.
+func TestAFullDiskIsNews(t *testing.T) {
+	t.Parallel()
+	s, err := New(testConfig(), Deps{FS: vfs.NewMem(), Logger: testLogger(t)})
+	require.NoError(t, err)
+	s.id = &store.Identity{Node: "n1"}
+	s.onStoreEvent(store.Event{Kind: store.EventCheckpoint})
+	require.Empty(t, s.diskNews)
+	for range 2 {
+		s.onStoreEvent(store.Event{Kind: store.EventDiskFull})
+		s.onStoreEvent(store.Event{Kind: store.EventDiskFreed})
+		require.Len(t, s.diskNews, 1)
+	}
+}
+
+// Segments are not placed on a node from the moment at which it says that its disk is full.
+func TestAFullNodeIsKnownAtOnce(t *testing.T) {
+	t.Parallel()
+	machines := threeMachines(t)
+	full := machines[2].srv.id
+	seen := machines[0].sees(full.Node)
+	require.False(t, seen.Full)
+	machines[0].srv.members.hear(topology.Usage{ID: full.Node, Boot: full.Boot, Full: true})
+	seen = machines[0].sees(full.Node)
+	require.True(t, seen.Full)
 }

@@ -57,6 +57,8 @@ func (p *Placer) choose(w Want) *choice {
 			at.rank, at.doubt = late, "late"
 		case w.mayStay(n):
 			at.rank = stays
+		case n.Full: // it would refuse its first batch, and cost another roll
+			at.rank, at.doubt = doubted, short
 		case doubt != "":
 			at.rank, at.doubt = doubted, doubt
 		case short != "":

@@ -65,7 +65,7 @@ func TestPlaceKeepsItsPromises(t *testing.T) {
 				continue
 			}
 			able++
-			if n.Doubtful(1000) == "" && !slices.Contains(w.Late, n.ID) {
+			if n.Doubtful(1000) == "" && !n.Full && !slices.Contains(w.Late, n.ID) {
 				willing++
 			}
 		}
@@ -97,6 +97,21 @@ func TestPlaceKeepsItsPromises(t *testing.T) {
 		}
 		requireKept(t, v, w, p)
 	})
+}
+
+// A node whose disk is full would end the segment with its first batch: it is taken only where there are too few without it.
+func TestAFullNodeIsForWantOfOthers(t *testing.T) {
+	full := node("n2", "", 0)
+	full.Full = true
+	v := topology.View{Nodes: []topology.Node{node("n1", "", 0), full, node("n3", "", 0)}}
+	for least, want := range map[int][]base.Replica{
+		2: {replica("n1"), replica("n3")},
+		3: {replica("n1"), replica("n3"), replica("n2")},
+	} {
+		p, err := NewPlacer(v, 1000, seeded(1)).Place(Want{Config: base.TopicConfig{ReplicationFactor: 3}, Least: least, Keep: []base.Replica{replica("n1"), replica("n2"), replica("n3")}})
+		require.NoError(t, err)
+		require.Equal(t, want, p.Replicas)
+	}
 }
 
 // requireKept: who may stay stays, in its order, and the first of them leads.
