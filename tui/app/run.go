@@ -206,7 +206,7 @@ func (s *session) environment(ctx context.Context) environment {
 		look:  s.src.Show,
 		retry: s.src.Retry,
 		suspend: func(stop bool) (cmd tea.Cmd, ok bool) {
-			if stop && !s.jobs.canStop() {
+			if stop && !term.HasShell() {
 				return nil, false
 			}
 			return s.jobs.park(ctx, stop), true

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"golang.org/x/sys/unix"
 )
 
 // frontEvery is how often a program in the background looks whether it was brought to the foreground: a shell does not
@@ -93,17 +92,6 @@ func (j *jobs) untilInFront(ctx context.Context) bool {
 // park is what Bubble Tea runs in place of itself: it has put the terminal back before, and takes it again after.
 func (j *jobs) park(ctx context.Context, stop bool) tea.Cmd {
 	return tea.Exec(&parking{j, ctx, stop}, func(error) tea.Msg { return tea.ResumeMsg{} })
-}
-
-// canStop reports whether there is a shell that could continue what has stopped. A program that is the first of its
-// terminal has none: whatever started it waits for its end.
-func (j *jobs) canStop() bool {
-	session, err := unix.Getsid(0)
-	if err != nil {
-		return false
-	}
-	group, err := unix.Getpgid(session)
-	return err == nil && group != unix.Getpgrp()
 }
 
 // parking is the time between.

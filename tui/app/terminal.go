@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
 	xterm "golang.org/x/term"
 
 	"github.com/eastguard/eastguard/internal/term"
@@ -45,12 +44,8 @@ func (t *terminal) settle() {
 	}
 }
 
-// inFront reports whether the terminal is this program's: it runs in the foreground. Where nobody hands a terminal around,
-// it is.
-func (t *terminal) inFront() bool {
-	group, err := unix.IoctlGetInt(int(t.in.Fd()), unix.TIOCGPGRP)
-	return err != nil || group == 0 || group == unix.Getpgrp()
-}
+// inFront reports whether the terminal is this program's: it runs in the foreground.
+func (t *terminal) inFront() bool { return term.InForeground(t.in) }
 
 // rescue is settle for when the program could not end in good order: the modes too.
 func (t *terminal) rescue() {
