@@ -119,8 +119,25 @@ func (s *Store) silence(now time.Time) {
 
 func (s *Store) hello(h *Hello) {
 	c := &s.cluster
+	if c.ID != "" && h.Cluster != "" && h.Cluster != c.ID {
+		s.begin()
+	}
 	c.ID, c.Context, c.Seeds, c.Polling = h.Cluster, h.Context, h.Seeds, h.Polling
 	s.headChanged = true
+}
+
+// begin forgets everything: what follows is of another cluster.
+func (s *Store) begin() {
+	fresh := New(s.opts)
+	fresh.version, fresh.time = s.version+1, s.time
+	for _, t := range []interface{ restart(version uint64) }{&fresh.nodes, &fresh.observers, &fresh.shards, &fresh.topics, &fresh.ranges, &fresh.segments, &fresh.groups} {
+		t.restart(fresh.version)
+	}
+	for _, changed := range []*bool{&fresh.seals.changed, &fresh.changes.changed, &fresh.gaps.changed, &fresh.events.changed, &fresh.logs.changed} {
+		*changed = true
+	}
+	fresh.healthChanged, fresh.sampled, fresh.believesChanged = true, true, true
+	*s = *fresh
 }
 
 func (s *Store) conn(at time.Time, c *Conn) {
@@ -134,6 +151,11 @@ func (s *Store) conn(at time.Time, c *Conn) {
 			since = at
 		}
 		l.State, l.Since = LinkLost, since
+		for _, slot := range s.nodes.slots { // those that were heard a moment ago, too
+			if n := slot.row; n.Stream == StreamLive || n.Stream == StreamStale {
+				s.setStream(s.nodes.edit(n.ID), StreamLost, c.Error)
+			}
+		}
 		s.gaps.add(&StreamGap{From: since, Reason: c.Error})
 		s.local(at, "CLIENT_LOST", "", c.Error)
 	case !c.Lost && was == LinkLost:

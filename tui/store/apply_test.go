@@ -250,7 +250,7 @@ func TestLostAndBack(t *testing.T) {
 	require.Equal(t, 1, v.Gaps.Len())
 	require.Zero(t, v.Gaps.At(0).To)
 	require.InDelta(t, 1000, v.Nodes.Get("n1").InBytes, 0.1, "what was known last stays")
-	require.Equal(t, store.StreamStale, v.Nodes.Get("n1").Stream)
+	require.Equal(t, store.StreamLost, v.Nodes.Get("n1").Stream)
 
 	v = apply(s, store.Message{Time: t0.Add(14 * time.Second), Conn: &store.Conn{}}, counters("n1", 1, 14*time.Second, sdk.NodeCounters{}))
 	require.Equal(t, store.LinkLive, v.Cluster.Link.State)
@@ -392,4 +392,49 @@ func TestAListOfShardsIsTheWordOfTheirLeaders(t *testing.T) {
 	}
 	require.Equal(t, sdk.NodeID("n1"), v.Shards.Get(sdk.ShardID{Root: 1}).Observer)
 	require.Equal(t, sdk.NodeID("n2"), v.Shards.Get(sdk.ShardID{Root: 3}).Observer, "that of a leader who did not answer is not the leader's word")
+}
+
+// The feed's word that nobody can be reached holds for nodes that something else was heard of a moment ago.
+func TestLostHoldsForAllNodes(t *testing.T) {
+	s := store.New(store.Options{})
+	s.Apply(store.Message{Time: t0, Conn: &store.Conn{}})
+	s.Apply(store.Message{Time: t0, Node: "n1", Boot: 1, Stream: &store.Stream{State: store.StreamLive}})
+	s.Apply(store.Message{Time: t0, Node: "n2", Boot: 1, Logs: &store.LogPage{Lines: []sdk.LogLine{{Seq: 1}}}})
+	require.Equal(t, 2, s.View(t0).Cluster.Streams)
+	for i := range 3 {
+		now := t0.Add(time.Duration(i) * time.Second)
+		s.Apply(store.Message{Time: now, Conn: &store.Conn{Lost: true, Error: "refused", Attempt: i}})
+		v := s.View(now)
+		require.Equal(t, store.LinkLost, v.Cluster.Link.State)
+		require.Zero(t, v.Cluster.Streams)
+		require.Equal(t, 1, v.Events.Len(), "it is told once")
+	}
+}
+
+// Other seeds may lead to another cluster: nothing of the first is left, and versions go on.
+func TestAnotherClusterBeginsAnew(t *testing.T) {
+	s := store.New(store.Options{})
+	s.Apply(store.Message{Time: t0, Hello: &store.Hello{Cluster: "a"}})
+	for m := range storetest.Stream(storetest.Options{Seed: 1, Length: 30 * time.Second}) {
+		m.Hello = nil
+		s.Apply(m)
+	}
+	before := s.View(t0.Add(30 * time.Second))
+	require.NotZero(t, before.Ranges.Len())
+	s.Apply(store.Message{Time: t0.Add(30 * time.Second), Hello: &store.Hello{Cluster: "b", Context: "other"}})
+	after := s.View(t0.Add(30 * time.Second))
+	require.Equal(t, "b", after.Cluster.ID)
+	require.Equal(t, "other", after.Cluster.Context)
+	for what, n := range map[string]int{
+		"nodes": after.Nodes.Len(), "topics": after.Topics.Len(), "ranges": after.Ranges.Len(), "segments": after.Segments.Len(), "shards": after.Shards.Len(),
+		"groups": after.Groups.Len(), "events": after.Events.Len(), "seals": after.Seals.Len(), "logs": after.Logs.Len(), "observers": len(after.Believes.Observers),
+	} {
+		require.Zero(t, n, what)
+	}
+	require.Greater(t, after.Version, before.Version)
+	require.Greater(t, after.Nodes.Version, before.Nodes.Version)
+	_, ok := s.At(t0.Add(10 * time.Second))
+	require.False(t, ok)
+	s.Apply(store.Message{Time: t0.Add(31 * time.Second), Node: "x1", Boot: 1, Stream: &store.Stream{State: store.StreamLive}})
+	require.Equal(t, 1, s.View(t0.Add(31*time.Second)).Nodes.Len())
 }

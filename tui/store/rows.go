@@ -35,6 +35,9 @@ func (t *rows[K, R]) restore(table Table[K, R], version uint64) {
 	}
 }
 
+// restart makes an empty table the one of a version.
+func (t *rows[K, R]) restart(version uint64) { t.version, t.shape = version, true }
+
 func (t *rows[K, R]) len() int { return len(t.slots) }
 
 // get is a row to be read only, or nil.
