@@ -75,7 +75,7 @@ func (m *model) act(a keymap.Action) tea.Cmd {
 	case keymap.Redraw:
 		return tea.ClearScreen
 	case keymap.Suspend:
-		return m.suspend(true)
+		return m.suspend()
 	case keymap.Quit:
 		return tea.Quit
 	default:

@@ -62,6 +62,8 @@ type model struct {
 	end    error    // why the program ends
 	next   *Options // to go on with, when it is another cluster
 	count  int      // of views shown
+
+	troubled bool // it was told that a recording is damaged
 }
 
 // pastState is where in the past the screen is.
@@ -85,13 +87,16 @@ type environment struct {
 	ask   func(func(*pump)) bool
 	look  func(feed.Viewport)
 	retry func()
-	seeds func([]string)
-	exec  func(words []string) tea.Cmd
-	save  func(name, text string) error
-	wall  func() time.Time
-	cpu   func() string
+	// trouble is what is wrong with a recording.
+	trouble func() error
+	seeds   func([]string)
+	exec    func(words []string) tea.Cmd
+	save    func(name, text string) error
+	wall    func() time.Time
+	cpu     func() string
 	// suspend gives the terminal to the shell and takes it again; ok is false when there is no shell.
-	suspend func(stop bool) (cmd tea.Cmd, ok bool)
+	suspend func() (cmd tea.Cmd, ok bool)
+	take    func() tea.Cmd // the terminal, as it was before somebody else had it
 }
 
 func newModel(opts Options, mode styles.Mode, ascii bool, env environment) *model {
@@ -164,7 +169,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.end = msg.cause
 		cmd = tea.Quit
 	case suspendMsg:
-		cmd = m.suspend(msg.stop)
+		cmd = m.suspend()
+	case continuedMsg:
+		m.dirty = true
+		cmd = m.env.take()
 	case tea.ResumeMsg:
 		m.dirty = true
 		cmd = tea.ClearScreen
@@ -173,8 +181,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 // suspend gives the terminal to the shell, if there is one.
-func (m *model) suspend(stop bool) tea.Cmd {
-	cmd, ok := m.env.suspend(stop)
+func (m *model) suspend() tea.Cmd {
+	cmd, ok := m.env.suspend()
 	if !ok {
 		m.say(styles.Info, "there is no shell to go back to")
 	}
@@ -186,13 +194,7 @@ type stopMsg struct{ cause error }
 
 // receive takes a new view. It is shown unless the screen is to stand still.
 func (m *model) receive(msg viewMsg) tea.Cmd {
-	switch {
-	case !msg.over || m.over:
-	case msg.err != nil:
-		m.say(styles.Bad, "%s", messageOf(msg.err))
-	default:
-		m.say(styles.Info, "the recording has ended")
-	}
+	m.trouble(msg.over && !m.over)
 	m.latest, m.now, m.over = msg.view, msg.now, msg.over
 	if m.opts.ExitOnDisconnect && msg.view.Cluster.Link.State == store.LinkLost {
 		m.end = failureOf(msg.view.Cluster.Link)
@@ -206,6 +208,18 @@ func (m *model) receive(msg viewMsg) tea.Cmd {
 		return tea.Quit
 	}
 	return nil
+}
+
+// trouble tells of a recording that has come to its end, and of one that cannot be read or written any further; each once.
+func (m *model) trouble(ended bool) {
+	err := m.env.trouble()
+	switch {
+	case err != nil && !m.troubled:
+		m.troubled = true
+		m.say(styles.Warn, "%s", messageOf(err))
+	case ended:
+		m.say(styles.Info, "the recording has ended")
+	}
 }
 
 // still reports whether what is on the screen must not change by itself.

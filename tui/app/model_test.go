@@ -27,13 +27,14 @@ import (
 // bench is a model with a world that only notes what was asked of it.
 type bench struct {
 	*model
-	pump  *pump
-	wall  time.Time
-	ran   [][]string
-	saved map[string]string
-	tried int
-	seeds []string
-	looks int
+	pump   *pump
+	wall   time.Time
+	ran    [][]string
+	saved  map[string]string
+	tried  int
+	seeds  []string
+	looks  int
+	broken error
 }
 
 func newBench(t testing.TB, opts Options) *bench {
@@ -50,10 +51,12 @@ func newBench(t testing.TB, opts Options) *bench {
 	}
 	b.pump = newPump(nil, opts.Refresh, func() time.Time { return b.wall }, func(m any) { b.model.Update(m) })
 	b.model = newModel(opts, styles.Color16, false, environment{
-		ask:   func(f func(*pump)) bool { f(b.pump); return true },
-		look:  func(feed.Viewport) { b.looks++ },
-		retry: func() { b.tried++ },
-		seeds: func(s []string) { b.seeds = s },
+		ask:     func(f func(*pump)) bool { f(b.pump); return true },
+		look:    func(feed.Viewport) { b.looks++ },
+		retry:   func() { b.tried++ },
+		trouble: func() error { return b.broken },
+		suspend: func() (tea.Cmd, bool) { return nil, false },
+		seeds:   func(s []string) { b.seeds = s },
 		exec: func(words []string) tea.Cmd {
 			b.ran = append(b.ran, words)
 			return func() tea.Msg { return execMsg{words: words, text: "the plan\n"} }

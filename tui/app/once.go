@@ -52,6 +52,9 @@ func once(ctx context.Context, opts Options, streams *term.IOStreams, src feed.F
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errTimeUp) {
 		return cause
 	}
+	if err := src.Err(); err != nil && opts.Replay != "" {
+		return failure(sdk.CodeCorruptData, "the recording is damaged, and was shown up to there: %v", err)
+	}
 	if why := unhealthy(l.view()); why != "" {
 		return failure(sdk.CodeUnhealthy, "%s", why)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/eastguard/eastguard/sdk"
@@ -48,7 +49,12 @@ func openRecording(opts Options, g *guard) (feed.Feed, error) {
 	if opts.Once {
 		speed = -1
 	}
-	return &replayed{feed.Replay(f, feed.ReplayOptions{Speed: speed, Guard: g.run}), f}, nil
+	played, err := feed.Replay(f, feed.ReplayOptions{Speed: speed, Guard: g.run})
+	if err != nil {
+		_ = f.Close()
+		return nil, invalid("replay %s: %v", opts.Replay, err)
+	}
+	return &replayed{played, f}, nil
 }
 
 // replayed closes its file.
@@ -76,7 +82,7 @@ type recording struct {
 	done chan struct{}
 	once sync.Once
 	ends sync.WaitGroup
-	err  error // of the file; read after ends
+	err  atomic.Pointer[error] // of the file
 }
 
 // flushEvery is how much of a recording a crash may cost.
@@ -120,9 +126,18 @@ func (r *recording) run() {
 }
 
 func (r *recording) keep(err error) {
-	if r.err == nil && err != nil {
-		r.err = fmt.Errorf("the recording is not complete: %w", err)
+	if err != nil {
+		err = fmt.Errorf("the recording is not complete: %w", err)
+		r.err.CompareAndSwap(nil, &err)
 	}
+}
+
+// Err is also why the file has not all that was seen.
+func (r *recording) Err() error {
+	if err := r.err.Load(); err != nil {
+		return *err
+	}
+	return r.Feed.Err()
 }
 
 // Close ends the feed, then the recording.
@@ -132,5 +147,8 @@ func (r *recording) Close() error {
 	r.ends.Wait()
 	r.keep(r.to.Flush())
 	r.keep(r.file.Close())
-	return errors.Join(err, r.err)
+	if failed := r.err.Load(); failed != nil {
+		err = errors.Join(err, *failed)
+	}
+	return err
 }

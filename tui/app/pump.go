@@ -11,8 +11,7 @@ import (
 type viewMsg struct {
 	view *store.View
 	now  time.Time
-	over bool  // a recording has come to its end
-	err  error // before its time
+	over bool // a recording has come to its end
 }
 
 // pastMsg is the answer to a look at an earlier moment.
@@ -33,7 +32,6 @@ type pump struct {
 	asks  chan func(*pump)
 	show  func(any)
 	slow  func() bool      // the terminal does not keep up
-	fault func() error     // why nothing more comes
 	now   func() time.Time // by the clock of the feed
 
 	every time.Duration
@@ -48,7 +46,7 @@ type pump struct {
 func newPump(in <-chan store.Message, every time.Duration, now func() time.Time, show func(any)) *pump {
 	return &pump{
 		store: store.New(store.Options{}), in: in, asks: make(chan func(*pump), 16), show: show, now: now, every: every,
-		slow: func() bool { return false }, fault: func() error { return nil },
+		slow: func() bool { return false },
 	}
 }
 
@@ -97,8 +95,9 @@ func (p *pump) run(ctx context.Context) {
 }
 
 // haste is how long news wait for others, to be shown with them: 100 ms of the usual 250. They have been under way for a
-// while already, since the feed puts what several nodes tell into its order.
-func (p *pump) haste() time.Duration { return p.every * 2 / 5 }
+// while already, since the feed puts what several nodes tell into its order. However seldom the screen changes, that all are
+// lost is seen within two seconds.
+func (p *pump) haste() time.Duration { return min(p.every*2/5, time.Second) }
 
 // isNews reports whether a message tells of something that happened, not of how much of something there is.
 func isNews(m store.Message) bool {
@@ -143,11 +142,7 @@ func (p *pump) publish() {
 	}
 	p.told = p.over // nothing changes any more
 	p.last, p.clock = v, clock
-	msg := viewMsg{view: v, now: now, over: p.over}
-	if p.over {
-		msg.err = p.fault()
-	}
-	p.show(msg)
+	p.show(viewMsg{v, now, p.over})
 }
 
 // past looks at an earlier moment.

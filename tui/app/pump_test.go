@@ -40,10 +40,11 @@ func TestThePumpAppliesAllThatItReceives(t *testing.T) {
 func TestWhatIsWrongWithARecordingIsSaid(t *testing.T) {
 	good := `{"time":"2026-11-30T12:00:00Z","node":"n1","boot":1}` + "\n"
 	for name, c := range map[string]struct{ text, want, out string }{
-		"empty":          {"", "nothing was recorded of any node", ""},
-		"another file":   {"# EastGuard\n\nA log.\n", "line 1 of the recording", ""},
-		"broken off":     {good + "{\n" + good, "line 2 of the recording", "EastGuard"},
-		"of no message":  {"[]\n" + good, "line 1 of the recording", ""},
+		"empty":          {"", "it has no whole line", ""},
+		"of no node":     {`{"time":"2026-11-30T12:00:00Z"}` + "\n", "nothing was recorded of any node", ""},
+		"another file":   {"# EastGuard\n\nA log.\n", "line 1", ""},
+		"broken off":     {good + "{\n" + good, "line 2", "EastGuard"},
+		"of no message":  {"[]\n" + good, "line 1", ""},
 		"of a long line": {strings.Repeat("x", 17<<20), "too long", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +53,11 @@ func TestWhatIsWrongWithARecordingIsSaid(t *testing.T) {
 			streams, _, out, _ := term.Test()
 			err := Run(t.Context(), Options{Once: true, Replay: file, Format: term.FormatTable, Refresh: time.Second, Getenv: os.Getenv}, streams)
 			require.ErrorContains(t, err, c.want)
-			require.Equal(t, base.CodeInvalidArgument, base.CodeOf(err))
+			code := base.CodeInvalidArgument
+			if c.out != "" {
+				code = base.CodeCorruptData // what could be read is shown
+			}
+			require.Equal(t, code, base.CodeOf(err))
 			require.Contains(t, out.String(), c.out)
 			require.Equal(t, c.out == "", out.Len() == 0)
 		})
@@ -62,7 +67,7 @@ func TestWhatIsWrongWithARecordingIsSaid(t *testing.T) {
 // On the screen it is a notice, and the recording up to there can still be looked at.
 func TestARecordingThatEndsBadlyStaysOnTheScreen(t *testing.T) {
 	b := newBench(t, Options{Width: 120, Height: 40, Replay: "incident.jsonl"})
-	b.pump.fault = func() error { return invalid("replay: line 7 of the recording: it is none") }
+	b.broken = invalid("replay: line 7 of the recording: it is none")
 	b.pump.over = true
 	b.pump.publish()
 	b.model.View()

@@ -67,7 +67,10 @@ func runOnce(ctx context.Context, opts Options, streams *term.IOStreams, open op
 		next, err = screenful(ctx, opts, streams, src, g)
 	}
 	cancel(nil)
-	closed := errors.Join(src.Err(), src.Close())
+	closed := src.Close()
+	if closed == nil {
+		closed = src.Err()
+	}
 	if fault := g.wait(); fault != nil {
 		_, _ = fmt.Fprintf(streams.Err, "%s\n\n%s\n", fault.Error(), fault.stack)
 		return nil, failure(sdk.CodeInternal, "%s", fault.Error())
@@ -120,7 +123,7 @@ func screenful(ctx context.Context, opts Options, streams *term.IOStreams, src f
 		tea.WithoutSignalHandler())
 	s.jobs.program = s.program
 	s.pump = newPump(src.Messages(), opts.Refresh, src.Now, func(m any) { s.program.Send(m) })
-	s.pump.slow, s.pump.fault = s.out.slow, src.Err
+	s.pump.slow = s.out.slow
 	g.Go(func() { s.pump.run(ctx) })
 	g.Go(func() { s.jobs.watch(ctx) })
 	return s.run(ctx, tty)
@@ -202,15 +205,17 @@ func (s *session) following() *Options {
 // environment is the world as the model may touch it.
 func (s *session) environment(ctx context.Context) environment {
 	return environment{
-		ask:   func(f func(*pump)) bool { return s.pump.ask(f) },
-		look:  s.src.Show,
-		retry: s.src.Retry,
-		suspend: func(stop bool) (cmd tea.Cmd, ok bool) {
-			if stop && !term.HasShell() {
+		ask:     func(f func(*pump)) bool { return s.pump.ask(f) },
+		look:    s.src.Show,
+		retry:   s.src.Retry,
+		trouble: s.src.Err,
+		suspend: func() (cmd tea.Cmd, ok bool) {
+			if !term.HasShell() {
 				return nil, false
 			}
-			return s.jobs.park(ctx, stop), true
+			return s.jobs.park(ctx), true
 		},
+		take:  func() tea.Cmd { return s.jobs.tty.take(!s.opts.NoMouse) },
 		seeds: s.src.SetSeeds,
 		exec: func(words []string) tea.Cmd {
 			at := s.model.opts.Context // of now: the command runs beside the model

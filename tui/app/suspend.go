@@ -11,6 +11,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	xterm "golang.org/x/term"
 )
 
 // frontEvery is how often a program in the background looks whether it was brought to the foreground: a shell does not
@@ -28,9 +30,10 @@ type jobs struct {
 	awake   chan struct{} // the process was continued meanwhile
 }
 
-// suspendMsg gives the terminal back and takes it again; in between the process stops, unless it has been stopped
-// already.
-type suspendMsg struct{ stop bool }
+type (
+	suspendMsg   struct{} // the process is to stop
+	continuedMsg struct{} // it was stopped, and could not give the terminal back
+)
 
 func newJobs(tty *terminal) *jobs {
 	return &jobs{tty: tty, signals: make(chan os.Signal, 4), awake: make(chan struct{}, 1)}
@@ -52,9 +55,9 @@ func (j *jobs) watch(ctx context.Context) {
 				j.wake()
 			case j.parked.Load():
 			case s == syscall.SIGTSTP:
-				j.program.Send(suspendMsg{stop: true})
-			case j.untilInFront(ctx): // it was stopped without a word, with the terminal in its hands
 				j.program.Send(suspendMsg{})
+			case j.untilInFront(ctx): // it was stopped without a word, with the terminal in its hands
+				j.program.Send(continuedMsg{})
 			}
 		}
 	}
@@ -90,15 +93,29 @@ func (j *jobs) untilInFront(ctx context.Context) bool {
 }
 
 // park is what Bubble Tea runs in place of itself: it has put the terminal back before, and takes it again after.
-func (j *jobs) park(ctx context.Context, stop bool) tea.Cmd {
-	return tea.Exec(&parking{j, ctx, stop}, func(error) tea.Msg { return tea.ResumeMsg{} })
+func (j *jobs) park(ctx context.Context) tea.Cmd {
+	return tea.Exec(&parking{j, ctx}, func(error) tea.Msg { return tea.ResumeMsg{} })
+}
+
+// take switches on again what a shell may have switched off, beside Bubble Tea, which knows nothing of it.
+func (t *terminal) take(mouse bool) tea.Cmd {
+	if !t.inFront() {
+		return nil
+	}
+	if _, err := xterm.MakeRaw(int(t.in.Fd())); err != nil {
+		return nil
+	}
+	modes := ansi.SetModeAltScreenSaveCursor + ansi.ResetModeTextCursorEnable + ansi.SetModeBracketedPaste
+	if mouse {
+		modes += ansi.SetModeMouseButtonEvent + ansi.SetModeMouseExtSgr
+	}
+	return tea.Sequence(tea.Raw(modes), tea.ClearScreen)
 }
 
 // parking is the time between.
 type parking struct {
 	*jobs
-	ctx  context.Context
-	stop bool
+	ctx context.Context
 }
 
 // SetStdin, SetStdout and SetStderr are for commands that use the terminal.
@@ -111,7 +128,7 @@ func (*parking) SetStderr(io.Writer) {}
 func (p *parking) Run() error {
 	p.parked.Store(true)
 	defer p.parked.Store(false)
-	if p.stop && !p.halt() || !p.untilInFront(p.ctx) {
+	if !p.halt() || !p.untilInFront(p.ctx) {
 		runtime.Goexit()
 	}
 	return nil
@@ -124,6 +141,7 @@ func (p *parking) halt() bool {
 	case <-p.awake: // of an earlier time
 	default:
 	}
+	runtime.Gosched() // Bubble Tea's renderer has been told to end: it stops a ticker that is started again after this
 	if syscall.Kill(0, syscall.SIGSTOP) != nil {
 		return p.ctx.Err() == nil
 	}

@@ -135,7 +135,11 @@ func TestEndInTheBackground(t *testing.T) {
 			j.signal(syscall.SIGTERM)
 			j.signal(syscall.SIGCONT)
 			j.state("Z")
-			j.send("wait %1; echo ended with $?\r")
+			ask := "fg" // to a shell a stopped job is one until it has waited for it
+			if background {
+				ask = "wait %1"
+			}
+			j.send(ask + "; echo ended with $?\r")
 			j.until("ended with 143")
 			j.atPrompt("ended")
 			_, after := j.written()

@@ -19,7 +19,8 @@ type Feed interface {
 	Retry()
 	// SetSeeds goes to other brokers.
 	SetSeeds(seeds []string)
-	// Err is why Messages was closed; nil for the end of a recording, and while there is more.
+	// Err is why Messages was closed, nil for the end of a recording and while there is more; and what is wrong with a file
+	// that is written beside.
 	Err() error
 	// Close ends the feed, and waits for its goroutines. It may be called twice.
 	Close() error
@@ -35,8 +36,6 @@ type Viewport struct {
 	Nodes     bool // the same: round trips, damaged files
 	Logs      *LogsShown
 	Still     bool // the screen stands still, or is in the past: a recording waits
-
-	again uint64 // how often everything was to be asked for at once
 }
 
 // SegmentsShown selects segments.

@@ -65,7 +65,7 @@ type live struct {
 	seeds []string
 	shown Viewport
 	moved chan struct{}      // closed and replaced when the screen shows something else
-	leave context.CancelFunc // ends the client of now: other seeds were given
+	leave context.CancelFunc // ends the client of now, for another
 	known []string           // addresses of the last membership: tried before the seeds
 }
 
@@ -84,12 +84,6 @@ func (l *live) Close() error {
 func (l *live) Show(v Viewport) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	v.again = l.shown.again
-	l.show(v)
-}
-
-// show tells those who ask that there is something else to ask for. l.mu is held.
-func (l *live) show(v Viewport) {
 	l.shown = v
 	close(l.moved)
 	l.moved = make(chan struct{})
@@ -102,11 +96,12 @@ func (l *live) viewport() (Viewport, <-chan struct{}) {
 	return l.shown, l.moved
 }
 
+// Retry begins anew: with what answers as well, which then tells everything again.
 func (l *live) Retry() {
 	l.mu.Lock()
-	again := l.shown
-	again.again++
-	l.show(again)
+	if l.leave != nil {
+		l.leave()
+	}
 	l.mu.Unlock()
 	select {
 	case l.retry <- struct{}{}:
@@ -117,9 +112,6 @@ func (l *live) Retry() {
 func (l *live) SetSeeds(seeds []string) {
 	l.mu.Lock()
 	l.seeds, l.known = seeds, nil
-	if l.leave != nil {
-		l.leave()
-	}
 	l.mu.Unlock()
 	l.Retry()
 }
@@ -135,17 +127,21 @@ func (l *live) run(ctx context.Context) {
 		l.mu.Unlock()
 		client, err := l.opts.Connect(seeds)
 		if err == nil {
-			s := &session{l: l, client: client, seeds: seeds, members: make(map[sdk.NodeID]store.StreamState)}
+			s := &session{l: l, client: client, seeds: seeds, members: make(map[sdk.NodeID]member)}
 			err = s.run(clientCtx, &tries)
 			_ = client.Close() // what it was asked for has ended
 		}
+		asked := clientCtx.Err() != nil // to begin anew, with other seeds perhaps
 		leave()
 		if ctx.Err() != nil {
 			return
 		}
-		if clientCtx.Err() != nil && err == nil {
-			tries = 0
-			continue // other seeds
+		if asked {
+			select {
+			case <-l.retry: // this is it
+			default:
+			}
+			continue
 		}
 		l.lost(ctx, seeds, err, &tries)
 	}

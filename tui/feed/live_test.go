@@ -138,6 +138,77 @@ func TestAllLostAndBack(t *testing.T) {
 	})
 }
 
+// Nodes that die before all have spoken leave nobody behind who would say so.
+func TestAllAreLostBeforeAllHaveSpoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := newFake("n1", "n2", "n3")
+		f := feeding(Live(Options{Connect: fake.connect, Seeds: []string{"seed:2921"}}))
+		fake.events <- countersOf("n1")
+		fake.setDown(true)
+		fake.events <- gapOf("n1", base.CodeUnreachable)
+		fake.events <- gapOf("n2", base.CodeUnreachable)
+		require.NotEqual(t, store.LinkLost, f.view().Cluster.Link.State, "n3 may still speak")
+		time.Sleep(patience)
+		require.Equal(t, store.LinkLost, f.view().Cluster.Link.State)
+		require.NoError(t, f.feed.Close())
+		<-f.done
+	})
+}
+
+// One that hangs when the others are lost does not hide it; one that speaks is enough.
+func TestTheLastOneIsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := newFake("n1", "n2")
+		f := feeding(Live(Options{Connect: fake.connect, Seeds: []string{"seed:2921"}}))
+		both := func() { fake.events <- countersOf("n1"); fake.events <- countersOf("n2") }
+		both()
+		time.Sleep(time.Minute)
+		both()
+		fake.events <- gapOf("n1", base.CodeUnreachable)
+		for range 5 {
+			time.Sleep(time.Second)
+			fake.events <- countersOf("n2")
+		}
+		time.Sleep(4 * time.Second)
+		require.NotEqual(t, store.LinkLost, f.view().Cluster.Link.State, "n1 was lost long before n2 fell silent")
+		both()
+		time.Sleep(500 * time.Millisecond)
+		fake.setDown(true)
+		fake.events <- gapOf("n1", base.CodeUnreachable)
+		time.Sleep(1500 * time.Millisecond)
+		require.Equal(t, store.LinkLost, f.view().Cluster.Link.State)
+		require.NoError(t, f.feed.Close())
+		<-f.done
+	})
+}
+
+// Asking for everything again asks those who answer, too, and nothing comes twice by it.
+func TestResync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := newFake("n1")
+		f := feeding(Live(Options{Connect: fake.connect}))
+		event := sdk.WatchEvent{Node: "n1", Boot: 1, Event: &sdk.Event{Seq: 7, Type: "NODE_JOINED", Node: "n1", Subject: "n1", TimeMs: time.Now().UnixMilli()}}
+		fake.events <- event
+		before := f.view().Events.Len()
+		asked := fake.count("nodes")
+		f.feed.Retry()
+		synctest.Wait()
+		fake.events <- event
+		fake.events <- countersOf("n1")
+		v := f.view()
+		require.Equal(t, before, v.Events.Len())
+		require.Equal(t, store.LinkLive, v.Cluster.Link.State)
+		require.Greater(t, fake.count("nodes"), asked)
+		fake.mu.Lock()
+		require.Equal(t, 2, fake.opens)
+		fake.mu.Unlock()
+		time.Sleep(time.Second)
+		require.Equal(t, store.LinkLive, f.view().Cluster.Link.State)
+		require.NoError(t, f.feed.Close())
+		<-f.done
+	})
+}
+
 func TestAClusterThatNeverAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newFake()

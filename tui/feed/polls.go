@@ -91,14 +91,14 @@ func totalsOf(st *sdk.ClusterStatus) *store.Totals {
 func (s *session) every(ctx context.Context, wanted func(Viewport) want, ask func(context.Context, Viewport)) {
 	s.start(func() {
 		var last want
-		due, again := time.Now(), uint64(0)
+		due := time.Now()
 		for ctx.Err() == nil {
 			shown, moved := s.l.viewport()
 			now := wanted(shown)
-			if now.of != last.of || last.pace == 0 || now.pace < last.pace || shown.again != again {
+			if now.of != last.of || last.pace == 0 || now.pace < last.pace {
 				due = time.Now()
 			}
-			last, again = now, shown.again
+			last = now
 			wait := time.Hour
 			if now.pace > 0 {
 				if !time.Now().Before(due) {

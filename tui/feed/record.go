@@ -2,7 +2,9 @@ package feed
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -12,8 +14,16 @@ import (
 	"github.com/eastguard/eastguard/tui/store"
 )
 
-// maxLine bounds one message of a recording.
-const maxLine = 16 << 20
+// What a recording may ask of the memory, whoever has written it: the bytes of one message, the values in it (which may
+// take a hundred times the place of their text), and the messages that wait for the store.
+const (
+	maxLine     = 16 << 20
+	maxValues   = 1 << 20
+	replayQueue = 256
+)
+
+// maxPause is the longest silence that a replay keeps: while the program was suspended nothing was recorded.
+const maxPause = 10 * time.Second
 
 // Recorder writes messages as JSON lines.
 type Recorder struct {
@@ -45,23 +55,34 @@ type ReplayOptions struct {
 	Guard func(func())
 }
 
-// Replay plays a recording at its own pace, or at a multiple of it, and ends with it. While the screen stands still it
-// waits, and so does its time. It reads r to its end or until it is closed, and does not close it.
-func Replay(r io.Reader, opts ReplayOptions) Feed {
+// Replay plays a recording at its own pace, or at a multiple of it, and ends with it. It fails at once for what is no
+// recording. While the screen stands still it waits, and so does its time. It reads r to its end or until it is closed, and
+// does not close it.
+func Replay(r io.Reader, opts ReplayOptions) (Feed, error) {
 	if opts.Speed == 0 {
 		opts.Speed = 1
 	}
-	p := &replay{r: r, speed: opts.Speed, out: make(chan store.Message, queueLength), done: make(chan struct{})}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
+	p := &replay{lines: lines, speed: opts.Speed, out: make(chan store.Message, replayQueue), done: make(chan struct{})}
+	first, ok := p.next()
+	switch err := p.Err(); {
+	case err != nil:
+		return nil, fmt.Errorf("it is no recording of eg-top: %w", err)
+	case !ok:
+		return nil, errors.New("it is no recording of eg-top: it has no whole line")
+	}
 	p.running.Add(1)
 	go guarded(opts.Guard, func() {
 		defer p.running.Done()
-		p.run()
+		p.run(first)
 	})
-	return p
+	return p, nil
 }
 
 type replay struct {
-	r       io.Reader
+	lines   *bufio.Scanner
+	line    int // how many were read
 	speed   float64
 	out     chan store.Message
 	done    chan struct{}
@@ -120,22 +141,9 @@ func (p *replay) now() time.Time {
 	return p.at.Add(time.Duration(float64(time.Since(p.since)) * p.speed))
 }
 
-func (p *replay) run() {
+func (p *replay) run(m store.Message) {
 	defer close(p.out)
-	lines := bufio.NewScanner(p.r)
-	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
-	for n := 1; lines.Scan(); n++ {
-		if len(lines.Bytes()) == 0 {
-			continue
-		}
-		var m store.Message
-		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-			if !lines.Scan() { // the last line of a recording that was cut off
-				break
-			}
-			p.fail(fmt.Errorf("line %d of the recording: %w", n, err))
-			break
-		}
+	for ok := true; ok; m, ok = p.next() {
 		if !p.reach(m.Time) {
 			return
 		}
@@ -145,12 +153,46 @@ func (p *replay) run() {
 			return
 		}
 	}
-	if err := lines.Err(); err != nil {
-		p.fail(fmt.Errorf("read the recording: %w", err))
-	}
 	p.mu.Lock()
 	p.over = true
 	p.mu.Unlock()
+}
+
+// next reads a message; ok is false at the end, and where the recording is damaged. A last line that is not whole is that
+// of a recording that was cut off: it ends with the line before.
+func (p *replay) next() (m store.Message, ok bool) {
+	for p.lines.Scan() {
+		p.line++
+		if len(p.lines.Bytes()) == 0 {
+			continue
+		}
+		m, err := decode(p.lines.Bytes())
+		if err == nil {
+			return m, true
+		}
+		if p.line == 1 || p.lines.Scan() {
+			p.fail(fmt.Errorf("line %d: %w", p.line, err))
+		}
+		return m, false
+	}
+	if err := p.lines.Err(); err != nil {
+		p.fail(fmt.Errorf("line %d: %w", p.line+1, err))
+	}
+	return m, false
+}
+
+// decode reads one line of a recording.
+func decode(line []byte) (m store.Message, err error) {
+	if bytes.Count(line, []byte{','}) > maxValues {
+		return m, errors.New("too many values in one message")
+	}
+	if err := json.Unmarshal(line, &m); err != nil {
+		return m, err
+	}
+	if m.Time.IsZero() {
+		return m, errors.New("a message without its time")
+	}
+	return m, nil
 }
 
 func (p *replay) fail(err error) { p.err.CompareAndSwap(nil, &err) }
@@ -179,6 +221,10 @@ func (p *replay) left(at time.Time) (left time.Duration, resume <-chan struct{})
 		return 0, p.resume
 	}
 	if p.speed > 0 {
+		longest := time.Duration(float64(maxPause) * p.speed)
+		if at.Sub(p.now()) > longest {
+			p.at, p.since = at.Add(-longest), time.Now()
+		}
 		left = time.Duration(float64(at.Sub(p.now())) / p.speed)
 	}
 	if left <= 0 && at.After(p.at) {

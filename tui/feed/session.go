@@ -11,8 +11,19 @@ import (
 	"github.com/eastguard/eastguard/tui/store"
 )
 
-// patience is how long a node that has said nothing yet counts as one that may.
-const patience = 5 * time.Second
+const (
+	// patience is how long a node that has said nothing yet counts as one that may.
+	patience = 5 * time.Second
+	// silence is how long the last ones that are left may say nothing, when others have just been lost: nodes say something
+	// each second, and the loss of all is to be seen within two.
+	silence = 1800 * time.Millisecond
+)
+
+// member is what a session knows of a node.
+type member struct {
+	state store.StreamState
+	heard time.Time
+}
 
 // session is one client, for as long as any broker answers it.
 type session struct {
@@ -22,10 +33,12 @@ type session struct {
 	began   time.Time
 	running sync.WaitGroup
 
-	members map[sdk.NodeID]store.StreamState // of the goroutine that watches, as what follows
-	told    bool                             // that it goes on after all was lost
+	members map[sdk.NodeID]member // of the goroutine that watches, as what follows
+	told    bool                  // that it goes on after all was lost
 	polling bool
 	lastErr error
+	broke   time.Time   // when a stream was lost last
+	giveUp  *time.Timer // all are lost but for those that have said nothing yet: they are waited for no longer than that
 }
 
 // run ends without an error when ctx has ended, and with one when no broker answers any more.
@@ -38,19 +51,23 @@ func (s *session) run(ctx context.Context, tries *int) error {
 		return err
 	}
 	s.pollers(ctx)
+	listening, leave := context.WithCancel(ctx)
+	defer leave()
 	since := s.began.Add(-s.l.opts.Since)
-	for ev, err := range s.client.Watch(ctx, sdk.WatchOptions{Since: since, States: true, Counters: true}) {
+	for ev, err := range s.client.Watch(listening, sdk.WatchOptions{Since: since, States: true, Counters: true}) {
 		if err != nil {
 			return err
 		}
-		if !s.take(ctx, ev, tries) {
+		if !s.take(ctx, ev, tries) || s.allLost(leave) {
 			break
 		}
-		if s.allLost() {
-			return s.lastErr
-		}
 	}
-	return nil
+	if ctx.Err() != nil || s.lastErr == nil || s.polling {
+		return nil
+	}
+	// What this session has begun may take its time to end: it is told before that.
+	s.l.send(ctx, store.Message{Conn: &store.Conn{Lost: true, Error: s.lastErr.Error(), Tried: s.seeds, Attempt: *tries + 1}})
+	return s.lastErr
 }
 
 // begin says where this is.
@@ -70,7 +87,7 @@ func (s *session) begin(ctx context.Context) error {
 	s.l.send(ctx, store.Message{Nodes: &list})
 	for _, n := range list.Nodes {
 		if n.State != "dead" && n.State != "left" {
-			s.members[n.ID] = store.StreamNone
+			s.members[n.ID] = member{}
 		}
 	}
 	return nil
@@ -80,7 +97,7 @@ func (s *session) begin(ctx context.Context) error {
 func (s *session) take(ctx context.Context, ev sdk.WatchEvent, tries *int) bool {
 	m := store.Message{Node: ev.Node, Boot: ev.Boot}
 	if ev.Gap != nil && ev.Gap.Err != nil {
-		s.members[ev.Node], s.lastErr = store.StreamLost, ev.Gap.Err
+		s.members[ev.Node], s.lastErr, s.broke = member{state: store.StreamLost}, ev.Gap.Err, time.Now()
 		if base.CodeOf(ev.Gap.Err) == base.CodeUnknownKind {
 			return s.poll(ctx)
 		}
@@ -91,15 +108,15 @@ func (s *session) take(ctx context.Context, ev sdk.WatchEvent, tries *int) bool 
 		s.told, *tries = true, 0
 		s.l.send(ctx, store.Message{Conn: &store.Conn{}})
 	}
-	if s.members[ev.Node] != store.StreamLive && ev.Gap == nil {
-		s.members[ev.Node] = store.StreamLive
+	was := s.members[ev.Node].state
+	if ev.Gap == nil || ev.Gap.Over {
+		s.members[ev.Node] = member{store.StreamLive, time.Now()}
+	}
+	if was != store.StreamLive && ev.Gap == nil {
 		s.l.send(ctx, store.Message{Node: ev.Node, Boot: ev.Boot, Stream: &store.Stream{State: store.StreamLive}})
 	}
 	switch {
 	case ev.Gap != nil:
-		if ev.Gap.Over {
-			s.members[ev.Node] = store.StreamLive
-		}
 		m.Gap = &store.Gap{Lost: ev.Gap.Lost, Restarted: ev.Gap.Restarted, Over: ev.Gap.Over}
 	case ev.State != nil:
 		m.State = ev.State
@@ -111,17 +128,41 @@ func (s *session) take(ctx context.Context, ev sdk.WatchEvent, tries *int) bool 
 	return s.l.send(ctx, m)
 }
 
-// allLost reports whether nobody is left to listen to. A node that has said nothing yet is given some time.
-func (s *session) allLost() bool {
+// allLost reports whether nobody is left to listen to. Who may still speak is given some time, after which leave is
+// called unless somebody has spoken: nothing else may come that would have this asked again.
+func (s *session) allLost(leave func()) bool {
+	if s.giveUp != nil {
+		s.giveUp.Stop()
+	}
 	if s.polling || s.lastErr == nil {
 		return false
 	}
-	for _, state := range s.members {
-		if state == store.StreamLive || state == store.StreamNone && time.Since(s.began) < patience {
-			return false
+	now := time.Now()
+	until := now
+	for _, m := range s.members {
+		switch m.state {
+		case store.StreamLive:
+			if now.Sub(s.broke) > silence {
+				return false // the losses are of another time
+			}
+			until = later(until, m.heard.Add(silence))
+		case store.StreamNone:
+			until = later(until, s.began.Add(patience))
+		case store.StreamStale, store.StreamLost:
 		}
 	}
+	if until.After(now) {
+		s.giveUp = time.AfterFunc(until.Sub(now), leave)
+		return false
+	}
 	return true
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // poll asks brokers that are too old for streams every 2 seconds. What they say of each other must do.
