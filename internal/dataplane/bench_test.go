@@ -57,6 +57,7 @@ func (nullLog) Fence(_ base.RangeRef, _ base.Epoch, _ base.SegmentID, done func(
 	done(store.FenceAnswer{}, nil)
 	return nil
 }
+
 func (nullLog) Info(base.SegmentID) (store.SegmentInfo, bool)      { return store.SegmentInfo{}, false }
 func (nullLog) Segments(base.RangeRef) []store.SegmentInfo         { return nil }
 func (nullLog) HeldState(base.SegmentID) (*rangestate.State, bool) { return rangestate.New(), true }
