@@ -7,7 +7,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/eastguard/eastguard/internal/term"
 	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/component"
 	"github.com/eastguard/eastguard/tui/page"
@@ -19,6 +18,21 @@ type execMsg struct {
 	words []string
 	text  string
 	err   error
+	asker dialog // who waits for it
+}
+
+// exec runs a command for a dialog. What it answers goes there and nowhere else: the same command may be asked for again
+// by another meanwhile.
+func (m *model) exec(asker dialog, words []string) tea.Cmd {
+	run := m.env.exec(words)
+	return func() tea.Msg {
+		msg := run()
+		if answer, ok := msg.(execMsg); ok {
+			answer.asker = asker
+			return answer
+		}
+		return msg
+	}
 }
 
 // commandLine is a command as it is typed in a shell.
@@ -69,8 +83,14 @@ func (m *model) describe(more ...string) tea.Cmd {
 		return nil
 	}
 	words := slices.Concat(s.Describe, more)
-	m.dialog = &textDialog{title: commandLine(words), lines: []string{"asking…"}, wait: true}
-	return m.env.exec(words)
+	return m.ask(words)
+}
+
+// ask shows what a command answers.
+func (m *model) ask(words []string) tea.Cmd {
+	d := &textDialog{title: commandLine(words), lines: []string{"asking…"}}
+	m.dialog = d
+	return m.exec(d, words)
 }
 
 // allow is :rw.
@@ -252,163 +272,4 @@ func (m *model) delete() tea.Cmd {
 	}
 	m.say(styles.Info, "%s cannot be deleted from here", orThis(s.Name))
 	return nil
-}
-
-// planDialog is an action with its plan: what would be done, and the command that does it.
-type planDialog struct {
-	subject page.Subject
-	action  page.Action
-	name    string // to be typed; empty: y is enough
-	note    string
-	input   component.Input
-	plan    []string
-	ready   bool // the plan is there, and can be carried out
-	failed  bool // there is none, and the lines say why
-	doing   bool
-}
-
-// plan asks for what an action would do.
-func (m *model) plan(s page.Subject, a page.Action) tea.Cmd {
-	if why := whyNot(a, m.forbidden(), m.elsewhere()); why != "" {
-		m.closeDialog()
-		m.say(styles.Warn, "%s: %s", a.Head, why)
-		return nil
-	}
-	if a.Level == page.LevelNone {
-		m.dialog = &textDialog{title: commandLine(a.Command), lines: []string{"asking…"}, wait: true}
-		return m.env.exec(a.Command)
-	}
-	d := &planDialog{subject: s, action: a}
-	if a.Level == page.LevelName || m.opts.Context.Protected {
-		d.name = confirmName(s)
-	}
-	if m.opts.Context.Protected {
-		d.note = "protected context"
-	}
-	m.dialog = d
-	return m.env.exec(append(slices.Clone(a.Command), "--dry-run"))
-}
-
-// confirmName is what eg-cli wants typed.
-func confirmName(s page.Subject) string {
-	if s.Kind == page.KindShard {
-		return "shard " + s.Name
-	}
-	return s.Name
-}
-
-func (d *planDialog) draw(c *component.Canvas) {
-	box := component.Dialog{Title: d.action.Head, Style: styles.Warn, Warn: d.note}
-	look := styles.Plain
-	if d.failed {
-		box.Style, look = styles.Bad, styles.Bad
-	}
-	for _, l := range d.plan {
-		box.Lines = append(box.Lines, component.Line{Text: expand(l), Style: look})
-	}
-	box.Foot = []component.Line{{Text: "$ " + commandLine(d.action.Command), Style: styles.Info}}
-	last := func(text string, style styles.Style) {
-		box.Foot = append(box.Foot, component.Line{}, component.Line{Text: text, Style: style})
-	}
-	switch {
-	case d.doing:
-		last("doing it…", styles.Dim)
-	case d.failed:
-		last("there is no plan, so nothing can be done", styles.Warn)
-	case !d.ready:
-		last("asking for the plan…", styles.Dim)
-	case d.name != "":
-		box.Input, box.Ask = &d.input, "Type "+d.name+" to confirm: "
-	default:
-		last("y to do it, n to leave it", styles.Key)
-	}
-	box.Draw(c, stage(c))
-}
-
-func (d *planDialog) keys() []page.KeyHint {
-	confirm := page.KeyHint{Key: "y", Does: "confirm"}
-	if d.name != "" {
-		confirm.Key = "⏎"
-	}
-	hints := []page.KeyHint{{Key: "ctrl-y", Does: "copy command"}, {Key: "esc", Does: "cancel"}}
-	if d.failed {
-		hints[1].Does = "close"
-	}
-	if d.ready && !d.doing {
-		hints = slices.Insert(hints, 0, confirm)
-	}
-	return hints
-}
-
-func (d *planDialog) key(m *model, name, text string) tea.Cmd {
-	yes := d.ready && !d.doing && (d.name == "" && (name == "y" || name == "Y") || d.name != "" && name == "enter" && d.input.Text == d.name)
-	switch {
-	case yes:
-		d.doing = true
-		words := append(slices.Clone(d.action.Command), "--yes")
-		if m.opts.Context.Protected {
-			words = append(words, "--confirm", d.name)
-		}
-		return m.env.exec(words)
-	case name == "ctrl+y":
-		return m.copy(m.elsewhereLine(d.action.Command))
-	case name == "esc", d.name == "" && (name == "n" || name == "q"):
-		m.closeDialog()
-	case d.name != "" && d.ready && !d.doing:
-		if in, ok := edit(d.input, name, text); ok {
-			d.input = in
-		}
-	}
-	return nil
-}
-
-func (d *planDialog) paste(_ *model, text string) {
-	if d.name != "" && d.ready && !d.doing {
-		d.input = d.input.Insert(text)
-	}
-}
-
-// executed takes what a command has answered to where it was asked for; what nobody waits for any more is dropped, but
-// for what became of a change.
-func (m *model) executed(msg execMsg) tea.Cmd {
-	switch d := m.dialog.(type) {
-	case *textDialog:
-		if d.wait && d.title == commandLine(msg.words) {
-			next := newText(d.title, msg.text)
-			next.bad = msg.err != nil
-			m.dialog = next
-			return nil
-		}
-	case *planDialog:
-		if d.doing && slices.Contains(msg.words, "--yes") {
-			m.closeDialog()
-			m.outcome(msg)
-			return nil
-		}
-		if !d.doing && !d.ready && slices.Contains(msg.words, "--dry-run") {
-			d.plan = strings.Split(strings.TrimRight(term.EscapeLines(msg.text), "\n"), "\n")
-			d.ready, d.failed = msg.err == nil, msg.err != nil
-			return nil
-		}
-	}
-	if slices.Contains(msg.words, "--yes") {
-		m.outcome(msg)
-	}
-	return nil
-}
-
-// outcome says what became of a change.
-func (m *model) outcome(msg execMsg) {
-	text := strings.TrimSpace(term.EscapeLines(msg.text))
-	first, _, more := strings.Cut(text, "\n")
-	switch {
-	case msg.err != nil || more:
-		d := newText(commandLine(msg.words), text)
-		d.bad = msg.err != nil
-		m.dialog = d
-	case first == "":
-		m.say(styles.OK, "done: %s", commandLine(msg.words))
-	default:
-		m.say(styles.OK, "%s", first)
-	}
 }

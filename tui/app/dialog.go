@@ -79,7 +79,6 @@ type textDialog struct {
 	title string
 	lines []string
 	top   int
-	wait  bool // the lines are still to come
 	bad   bool
 }
 

@@ -83,7 +83,7 @@ func keys(names ...string) func(*bench) {
 func answering(text string, err error, names ...string) func(*bench) {
 	return func(b *bench) {
 		b.env.exec = func(words []string) tea.Cmd {
-			return func() tea.Msg { return execMsg{words, text, err} }
+			return func() tea.Msg { return execMsg{words: words, text: text, err: err} }
 		}
 		b.press(names...)
 	}

@@ -63,7 +63,8 @@ type model struct {
 	next   *Options // to go on with, when it is another cluster
 	count  int      // of views shown
 
-	troubled bool // it was told that a recording is damaged
+	troubled bool       // it was told that a recording is damaged
+	underway [][]string // commands that change the cluster, and have not answered yet
 }
 
 // pastState is where in the past the screen is.

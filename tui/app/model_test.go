@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,14 +28,15 @@ import (
 // bench is a model with a world that only notes what was asked of it.
 type bench struct {
 	*model
-	pump   *pump
-	wall   time.Time
-	ran    [][]string
-	saved  map[string]string
-	tried  int
-	seeds  []string
-	looks  int
-	broken error
+	pump     *pump
+	wall     time.Time
+	ran      [][]string
+	saved    map[string]string
+	tried    int
+	seeds    []string
+	looks    int
+	document string // of plans
+	broken   error
 }
 
 func newBench(t testing.TB, opts Options) *bench {
@@ -59,7 +61,11 @@ func newBench(t testing.TB, opts Options) *bench {
 		seeds:   func(s []string) { b.seeds = s },
 		exec: func(words []string) tea.Cmd {
 			b.ran = append(b.ran, words)
-			return func() tea.Msg { return execMsg{words: words, text: "the plan\n"} }
+			text := "the plan\n"
+			if slices.Contains(words, "json") {
+				text = b.document
+			}
+			return func() tea.Msg { return execMsg{words: words, text: text} }
 		},
 		save: func(name, text string) error { b.saved[name] = text; return nil },
 		wall: func() time.Time { return b.wall },
@@ -89,11 +95,12 @@ func (b *bench) play(o storetest.Options, until time.Duration) {
 func (b *bench) press(keys ...string) {
 	for _, k := range keys {
 		_, cmd := b.Update(keyOf(k))
-		if cmd == nil {
-			continue
-		}
-		if msg, ok := cmd().(execMsg); ok {
-			b.Update(msg)
+		for cmd != nil {
+			msg, ok := cmd().(execMsg)
+			if !ok {
+				break
+			}
+			_, cmd = b.Update(msg)
 		}
 	}
 	b.model.View()
@@ -251,7 +258,7 @@ func TestActionsAreReadOnlyUntilAllowed(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, a, 0)
 	b.press(string(d.subject.Actions[a].Key))
-	require.Equal(t, append(append([]string{}, d.subject.Actions[a].Command...), "--dry-run"), b.ran[0])
+	require.Equal(t, append(append([]string{}, d.subject.Actions[a].Command...), "--dry-run"), b.ran[1])
 	b.shows(t, "the plan", "frozen while dialog is open")
 	b.wall = b.wall.Add(2 * time.Second)
 	b.pump.publish()
@@ -261,12 +268,12 @@ func TestActionsAreReadOnlyUntilAllowed(t *testing.T) {
 		b.press("y")
 	} else {
 		b.press("enter")
-		require.Len(t, b.ran, 1, "without the name nothing is done")
+		require.Len(t, b.ran, 2, "without the name nothing is done")
 		b.write(p.name)
 		b.press("enter")
 	}
-	require.Len(t, b.ran, 2)
-	require.Contains(t, b.ran[1], "--yes")
+	require.Len(t, b.ran, 4, "document, plan, document again, the change")
+	require.Contains(t, b.ran[3], "--yes")
 	require.Nil(t, b.dialog)
 	b.shows(t, "the plan")
 }
@@ -280,10 +287,10 @@ func TestProtectedContextWantsNames(t *testing.T) {
 	require.Equal(t, p.subject.Name, p.name)
 	b.write(p.name[:len(p.name)-1])
 	b.press("enter")
-	require.Len(t, b.ran, 1)
+	require.Len(t, b.ran, 2)
 	b.write(p.name[len(p.name)-1:])
 	b.press("enter")
-	require.Equal(t, []string{"--yes", "--confirm", p.name}, b.ran[1][len(b.ran[1])-3:])
+	require.Equal(t, []string{"--yes", "--confirm", p.name}, b.ran[3][len(b.ran[3])-3:])
 }
 
 func TestNothingIsDoneToARecording(t *testing.T) {

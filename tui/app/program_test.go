@@ -38,8 +38,16 @@ func TestMain(m *testing.M) {
 	}
 	deps := cli.Deps{IO: term.System(os.Getenv), Getenv: os.Getenv, Version: "test", Top: func(ctx context.Context, streams *term.IOStreams, t cli.Top) error {
 		opts := Options(t)
-		if mode == "panic in a command" {
+		switch mode {
+		case "panic in a command":
 			opts.Exec = func(context.Context, term.Context, []string) (string, error) { panic(mode) }
+		case "a change does not answer":
+			opts.Exec = func(ctx context.Context, _ term.Context, words []string) (string, error) {
+				if slices.Contains(words, "--yes") {
+					<-ctx.Done()
+				}
+				return "the plan", nil
+			}
 		}
 		_, err := runOnce(ctx, opts, streams, func(_ Options, g *guard) (feed.Feed, error) { return newMadeUp(mode, g), nil })
 		return err
@@ -285,6 +293,20 @@ func TestTerminalIsAsBefore(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Who leaves while a change is under way is told that nobody knows what became of it.
+func TestLeavingAChangeBehind(t *testing.T) {
+	c := startChild(t, "a change does not answer", 100, 30, "--allow-actions")
+	c.until("n5")
+	c.send("2jxl")
+	c.until("y to do it")
+	c.send("y")
+	c.until("doing it")
+	c.send("\x03")
+	c.end(0)
+	said := "whether it was done is not known: eg-cli node leave n"
+	c.wrote(said, func(raw string) bool { return strings.Contains(raw[strings.LastIndex(raw, "?1049l")+1:], said) })
 }
 
 // TestScreenFollowsSize resizes the terminal through the sizes.

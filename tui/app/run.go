@@ -126,7 +126,11 @@ func screenful(ctx context.Context, opts Options, streams *term.IOStreams, src f
 	s.pump.slow = s.out.slow
 	g.Go(func() { s.pump.run(ctx) })
 	g.Go(func() { s.jobs.watch(ctx) })
-	return s.run(ctx, tty)
+	next, err = s.run(ctx, tty)
+	for _, words := range s.unanswered {
+		_, _ = fmt.Fprintf(streams.Err, "eg-top: not waited for, so whether it was done is not known: %s\n", commandLine(words))
+	}
+	return next, err
 }
 
 // errTimeUp is the cause of the end by --duration, which is a normal one.
@@ -143,6 +147,8 @@ type session struct {
 	model   *model
 	program *tea.Program
 	usage   usage
+
+	unanswered [][]string // changes that were under way at the end
 }
 
 // run runs the program until it ends. One that does not end in good order, because a write to the terminal does not
@@ -168,6 +174,7 @@ func (s *session) run(ctx context.Context, tty *terminal) (next *Options, err er
 	if err != nil {
 		tty.rescue()
 	}
+	s.unanswered = s.model.underway
 	switch cause := context.Cause(ctx); {
 	case s.guard.caughtFault() != nil || errors.Is(cause, errTimeUp):
 		return nil, nil
@@ -222,7 +229,7 @@ func (s *session) environment(ctx context.Context) environment {
 			return func() (msg tea.Msg) {
 				s.guard.run(func() {
 					text, err := s.opts.Exec(ctx, at, words)
-					msg = execMsg{words, text, err}
+					msg = execMsg{words: words, text: text, err: err}
 				})
 				return msg
 			}
