@@ -27,6 +27,7 @@ type rollMessage struct {
 	Lost         []base.NodeID  `cbor:"11,keyasint,omitempty"`
 	Shard        base.ShardID   `cbor:"12,keyasint"`           // of the range's topic
 	Relayed      bool           `cbor:"13,keyasint,omitempty"` // it was passed on by who does not coordinate it
+	WaitedMs     int64          `cbor:"14,keyasint,omitempty"`
 }
 
 const (
@@ -162,13 +163,13 @@ func (s *Server) coordinateRoll(ctx context.Context, m rollMessage) (meta.Assign
 	}
 	return c.RequestRoll(ctx, coord.RollRequest{
 		Ref: m.Ref, Segment: m.Segment, Epoch: m.Epoch, End: m.End, Cause: m.Cause, Late: m.Late, Lost: m.Lost,
-		Bytes: m.Bytes, LastAppendMs: m.LastAppendMs, FrozenMs: m.FrozenMs,
+		Bytes: m.Bytes, LastAppendMs: m.LastAppendMs, FrozenMs: m.FrozenMs, WaitedMs: m.WaitedMs,
 	})
 }
 
 func rollMessageOf(shard base.ShardID, r dataplane.RollRequest) rollMessage {
 	return rollMessage{
 		Shard: shard, Ref: r.Ref, Segment: r.Segment, Epoch: r.Epoch, End: r.End, Cause: r.Cause, Late: r.Late, Lost: r.Lost,
-		Bytes: r.Bytes, LastAppendMs: r.LastAppendMs, FrozenMs: r.FrozenMs,
+		Bytes: r.Bytes, LastAppendMs: r.LastAppendMs, FrozenMs: r.FrozenMs, WaitedMs: r.WaitedMs,
 	}
 }

@@ -48,6 +48,7 @@ type actor struct {
 	askAgain  time.Time      // interrupted: not before
 	busyUntil time.Time      // the log had no room
 	rolledAt  time.Time      // when appends began to wait for a successor; zero when they do not
+	waited    time.Duration  // for an ack of the segment before, of whoever had waited longest then
 	refusal   error          // why the last request for a roll was not granted; nil when none was refused since rolledAt
 	warnedAt  time.Time      // that a roll is not answered
 	ticking   bool           // in the plane's set of watched actors

@@ -218,7 +218,7 @@ func isMemory(asg *meta.Assignment) bool { return asg.Config.Durability == base.
 func (a *actor) moved(leader base.NodeID) {
 	a.leader = leader
 	a.rest = resting{times: times{lastMs: a.rest.lastMs}}
-	a.rolledAt, a.refusal = time.Time{}, nil
+	a.rolledAt, a.waited, a.refusal = time.Time{}, 0, nil
 	a.become(elsewhere)
 	a.failWaiting(a.notHere())
 	a.tellLeadWaits(a.notHere())
@@ -275,9 +275,9 @@ func (a *actor) beginToLead(state *rangestate.State, encoded []byte, now time.Ti
 	lead := a.newLead(state, encoded, now)
 	rolled := Rolled{Ref: a.ref, Topic: asg.Name, Opened: asg.Segment, Sealed: asg.Prev, End: asg.Base, Cause: a.rest.cause}
 	if !a.rolledAt.IsZero() {
-		rolled.Gap = now.Sub(a.rolledAt)
+		rolled.Gap = now.Sub(a.rolledAt) + max(0, a.waited)
 		a.plane.metrics.gap.Observe(rolled.Gap)
-		a.rolledAt, a.refusal = time.Time{}, nil
+		a.rolledAt, a.waited, a.refusal = time.Time{}, 0, nil
 	}
 	a.rest = resting{}
 	a.takeLead(lead, now)

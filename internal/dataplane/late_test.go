@@ -19,14 +19,17 @@ func TestReplicaThatStandsStillEndsTheSegment(t *testing.T) {
 		r.links.edit("n3", func(f *scriptedFollower) { f.willing = false })
 		began := time.Now()
 		require.NoError(t, (<-r.append(plain(1), 0)).err)
-		require.InDelta(t, 0.85, time.Since(began).Seconds(), 0.15)
+		waited := time.Since(began)
+		require.InDelta(t, 0.85, waited.Seconds(), 0.15)
 		req := r.coord.requests()[0]
+		require.Greater(t, req.WaitedMs, int64(700), "the writer waited for the replica before anybody knew that it was late")
 		require.Equal(t, base.CauseReplicaFailure, req.Cause)
 		require.Equal(t, []base.NodeID{"n3"}, req.Late)
 		require.Empty(t, req.Lost)
 		require.Equal(t, []base.NodeID{"n3"}, r.plane.LateNodes(time.Now()))
 		time.Sleep(lateRecalls)
 		require.Empty(t, r.plane.LateNodes(time.Now()))
+		require.InDelta(t, waited.Seconds(), r.rolls[0].Gap.Seconds(), 0.01, "from the last ack to the next")
 	})
 }
 

@@ -24,7 +24,8 @@ type RollRequest struct {
 	Lost         []base.NodeID // followers that will never ack again: gone, restarted, or fenced
 	Bytes        int64
 	LastAppendMs int64
-	FrozenMs     int64 // when appends began to wait
+	FrozenMs     int64 // when appends began to wait for the successor
+	WaitedMs     int64 // for how long one had waited then that was never acked
 }
 
 // orderRoll ends a segment that is led here because the coordinator wishes so: as a planned roll, which drains and asks.
@@ -70,13 +71,19 @@ func (a *actor) startRoll(cause base.Cause, now time.Time) {
 
 // askRoll sends the request once; the leader asks again on its own until the answer is here.
 func (a *actor) askRoll(r replica.Roll, now time.Time) {
+	l := a.lead
 	if a.rolledAt.IsZero() {
 		a.rolledAt = now
 	}
-	l := a.lead
+	if a.waited == 0 {
+		l.replica.Each(func(b *batch) bool {
+			a.waited = a.rolledAt.Sub(b.arrived)
+			return false
+		})
+	}
 	a.ask(RollRequest{
 		Ref: a.ref, Topic: a.current.Name, Segment: l.seg, Epoch: l.epoch, End: r.End, Cause: r.Cause, Late: a.suspects(r, now), Lost: r.Lost,
-		Bytes: l.bytes, LastAppendMs: l.lastMs, FrozenMs: a.rolledAt.UnixMilli(),
+		Bytes: l.bytes, LastAppendMs: l.lastMs, FrozenMs: a.rolledAt.UnixMilli(), WaitedMs: max(0, a.waited.Milliseconds()),
 	})
 }
 

@@ -24,6 +24,7 @@ type RollRequest struct {
 	Bytes        int64
 	LastAppendMs int64
 	FrozenMs     int64 // when it stopped acking; 0 when it still can
+	WaitedMs     int64 // for how long a writer had waited for an ack then, in vain
 }
 
 // Recovery is a segment whose leader cannot go on, with the answers of its fenced replicas so far.
@@ -97,7 +98,7 @@ func (p *Plan) roll(in Input, placer *Placer, req *RollRequest) {
 		Bytes: req.Bytes, LastAppendMs: req.LastAppendMs, Opened: true, Late: req.Late, Lost: req.Lost,
 	}
 	if req.FrozenMs > 0 {
-		cmd.GapMs = max(0, in.NowMs-req.FrozenMs)
+		cmd.GapMs = max(0, in.NowMs-req.FrozenMs) + max(0, req.WaitedMs)
 	}
 	p.open(placer, cmd, in.successor(placer, t, seg, req))
 }

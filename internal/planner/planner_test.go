@@ -295,7 +295,7 @@ func TestMake(t *testing.T) {
 	answer := meta.FenceAnswer{Segment: 99, Replica: replica("n1"), Kind: meta.Extent, End: 25, Bytes: 7, LastAppendMs: 9}
 
 	in.Rolls = []RollRequest{
-		{Ref: ref, Segment: 99, Epoch: 99, End: 30, Cause: base.CauseAge, FrozenMs: 9_990},
+		{Ref: ref, Segment: 99, Epoch: 99, End: 30, Cause: base.CauseAge, FrozenMs: 9_990, WaitedMs: 700},
 		{Ref: ref, Segment: 7, Epoch: 7, End: 3, Cause: base.CauseAge},
 		{Ref: base.RangeRef{Topic: base.TopicID{8}}, Segment: 1},
 	}
@@ -306,7 +306,7 @@ func TestMake(t *testing.T) {
 	in.Due = []base.TopicID{topic.ID, {8}}
 	p := Make(in)
 	require.Len(t, p.Rolls, 3, "a stale roll is proposed too: the state machine knows the answer")
-	require.EqualValues(t, 10, p.Rolls[0].GapMs)
+	require.EqualValues(t, 710, p.Rolls[0].GapMs)
 	require.Equal(t, []base.Replica{replica("n1")}, p.Rolls[0].Replicas)
 	require.Equal(t, meta.RollSegment{
 		Topic: topic.ID, Range: 1, Segment: 99, Epoch: 99, End: 25, Cause: base.CauseRecovery, Replicas: []base.Replica{replica("n1")},
