@@ -51,6 +51,7 @@ type Top struct {
 	Speed            float64
 	ExitOnDisconnect bool
 	GlyphsChosen     bool // somebody has said whether to draw with ASCII alone: fonts of the locale decide nothing
+	FormatChosen     bool // by -o, which leaves no screen; what usually holds for commands does not
 }
 
 type topOptions struct {
@@ -106,6 +107,7 @@ func newTopCommand(a *app, use string) *cobra.Command {
 		if len(args) > 0 {
 			o.top.View = args[0]
 		}
+		o.top.FormatChosen = cmd.Flags().Changed("output")
 		if err := o.resolveTop(); err != nil {
 			return err
 		}
@@ -120,6 +122,9 @@ func (o *topOptions) resolveTop() (err error) {
 	t.Context, t.Contexts = o.contexts()
 	t.Seeds, t.Format, t.Version, t.Getenv, t.Exec = o.set.seeds, o.set.format, o.Version, o.Getenv, o.exec
 	t.GlyphsChosen = o.set.values["ascii"].Source != "default"
+	if !t.FormatChosen && !topPrints(t.Format) {
+		t.Format = term.FormatTable
+	}
 	t.NoAnimation = t.NoAnimation || o.Getenv("ACCESSIBLE") != ""
 	if t.AllowActions && t.Context.ReadOnly {
 		return usagef("--allow-actions and read-only exclude each other (read-only is from %s)", o.set.values["read_only"].Source)
@@ -144,10 +149,14 @@ func (o *topOptions) resolveTop() (err error) {
 		return usagef("--count cannot be negative")
 	case t.Replay != "" && t.Record != "":
 		return usagef("--record and --replay exclude each other")
-	case t.Format != term.FormatTable && t.Format != term.FormatJSON && t.Format != term.FormatJSONL:
+	case !topPrints(t.Format):
 		return usagef("top prints table, json or jsonl")
 	}
 	return o.knownView(t.View)
+}
+
+func topPrints(f term.Format) bool {
+	return f == term.FormatTable || f == term.FormatJSON || f == term.FormatJSONL
 }
 
 // contexts are the one in use, with what flags and the environment say of it, and all there are.
@@ -169,7 +178,7 @@ func (o *topOptions) exec(ctx context.Context, at term.Context, words []string) 
 	streams := *o.io
 	streams.In, streams.Out, streams.Err = strings.NewReader(""), &out, &out
 	streams.SetTTY(false, false, false)
-	args := []string{"--no-input", "--color=never", "--no-pager", "--seeds=" + strings.Join(at.Seeds, ",")}
+	args := []string{"--no-input", "--color=never", "--no-pager", "--output=table", "--seeds=" + strings.Join(at.Seeds, ",")}
 	if at.Name != "" {
 		args = append(args, "--context="+at.Name)
 	}

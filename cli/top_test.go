@@ -59,6 +59,25 @@ func TestTopKnowsWhetherGlyphsWereChosen(t *testing.T) {
 	require.True(t, got.GlyphsChosen)
 }
 
+// TestTopKnowsWhetherAFormatWasChosen, for one that is usual for commands keeps nobody from the screen.
+func TestTopKnowsWhetherAFormatWasChosen(t *testing.T) {
+	for _, tc := range []struct {
+		line, env string
+		format    term.Format
+		chosen    bool
+	}{
+		{"top", "", term.FormatTable, false},
+		{"top", "EG_OUTPUT=json", term.FormatJSON, false},
+		{"eg-top", "EG_OUTPUT=yaml", term.FormatTable, false},
+		{"eg-top -o json", "EG_OUTPUT=yaml", term.FormatJSON, true},
+		{"top -o table", "EG_OUTPUT=json", term.FormatTable, true},
+	} {
+		got, exit, errs := runTop(t, tc.line, tc.env)
+		require.Zero(t, exit, errs)
+		require.Equal(t, []any{tc.format, tc.chosen}, []any{got.Format, got.FormatChosen}, "%s with %s", tc.line, tc.env)
+	}
+}
+
 func TestTopRefusesWhatIsWrong(t *testing.T) {
 	for line, want := range map[string]string{
 		"top overvew":                        `did you mean "overview"?`,
@@ -104,9 +123,12 @@ func TestTopExit(t *testing.T) {
 
 // TestTopRunsCommands checks what the dashboard's actions and descriptions go through.
 func TestTopRunsCommands(t *testing.T) {
-	s, _ := newTestSession(t)
+	s, _ := newTestSession(t, "EG_OUTPUT=json")
 	s.Top = func(ctx context.Context, _ *term.IOStreams, asked Top) error {
-		text, err := asked.Exec(ctx, asked.Context, []string{"version", "-o", "json"})
+		text, err := asked.Exec(ctx, asked.Context, []string{"version"})
+		require.NoError(t, err)
+		require.NotContains(t, text, "{", "for people, unless it asks for something else")
+		text, err = asked.Exec(ctx, asked.Context, []string{"version", "-o", "json"})
 		require.NoError(t, err)
 		require.Contains(t, text, `"client": "1.2.3"`)
 		text, err = asked.Exec(ctx, asked.Context, []string{"topic", "frobnicate"})

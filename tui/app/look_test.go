@@ -46,3 +46,27 @@ func TestSimpleTerminals(t *testing.T) {
 		require.Equal(t, styles.Color16, colors(Options{Getenv: getenv}, streams), name)
 	}
 }
+
+// TestWhatHasNoScreen is what was asked for as a document; a format that is usual for commands keeps nobody from the screen.
+func TestWhatHasNoScreen(t *testing.T) {
+	for _, tc := range []struct {
+		opts     Options
+		tty      bool
+		termName string
+		want     bool
+	}{
+		{Options{Format: term.FormatTable}, true, "xterm", false},
+		{Options{Format: term.FormatJSON}, true, "xterm", false},
+		{Options{Format: term.FormatJSON, FormatChosen: true}, true, "xterm", true},
+		{Options{Format: term.FormatTable, FormatChosen: true}, true, "xterm", false},
+		{Options{Format: term.FormatTable, Once: true}, true, "xterm", true},
+		{Options{Format: term.FormatJSON}, false, "xterm", true},
+		{Options{Format: term.FormatTable}, true, "dumb", true},
+	} {
+		tc.opts.Getenv = func(string) string { return tc.termName }
+		streams, _, _, _ := term.Test()
+		streams.SetTTY(tc.tty, tc.tty, tc.tty)
+		text, _ := textOnly(tc.opts, streams)
+		require.Equal(t, tc.want, text, "%+v", tc)
+	}
+}

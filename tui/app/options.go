@@ -37,6 +37,7 @@ type Options struct {
 	Speed            float64
 	ExitOnDisconnect bool
 	GlyphsChosen     bool // somebody has said whether to draw with ASCII alone: fonts of the locale decide nothing
+	FormatChosen     bool // by -o, which leaves no screen; what usually holds for commands does not
 }
 
 func failure(code sdk.Code, format string, args ...any) *sdk.Error {

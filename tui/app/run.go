@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -86,7 +85,7 @@ func textOnly(opts Options, streams *term.IOStreams) (text bool, why string) {
 	switch {
 	case opts.Once:
 		return true, ""
-	case opts.Format != term.FormatTable && opts.Format != "":
+	case opts.FormatChosen && opts.Format != term.FormatTable:
 		return true, ""
 	case !streams.IsOutTTY():
 		return true, "eg-top: stdout is no terminal: one look, as with --once"
@@ -234,7 +233,7 @@ func (s *session) environment(ctx context.Context) environment {
 				return msg
 			}
 		},
-		save: func(name, text string) error { return os.WriteFile(name, []byte(text), 0o600) },
+		save: writeNew,
 		wall: time.Now,
 		cpu:  s.usage.text,
 	}
