@@ -52,7 +52,11 @@ func (s *Server) Start(ctx context.Context) error {
 		s.startCoord,      // the coordinators tell it: topics open, interrupted segments are sealed
 		s.serve,           // last: whoever connects finds everything running
 	} {
-		if err := step(ctx); err != nil {
+		err := context.Cause(ctx) // no step begins once the start was given up: Close may be waiting for the last one
+		if err == nil {
+			err = step(ctx)
+		}
+		if err != nil {
 			return errors.Join(err, s.undo.Close())
 		}
 	}

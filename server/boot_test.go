@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net"
 	"strings"
@@ -113,4 +114,18 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	n := start(t, vfs.NewMem())
 	_, _, err := call[wire.RouteResponse](n, wire.KindRoute, wire.RouteRequest{Name: "nope"})
 	require.True(t, strings.Contains(err.Error(), "nope"), err)
+}
+
+// A start that was given up begins no further step.
+func TestAStartThatWasGivenUpEnds(t *testing.T) {
+	fs := vfs.NewMem()
+	s, err := New(testConfig(), Deps{FS: fs, Logger: testLogger(t)})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, s.Start(ctx), context.Canceled)
+	require.NoError(t, s.Close())
+	entries, err := fs.ReadDir(".")
+	require.NoError(t, err)
+	require.Empty(t, entries, "it was not even counted")
 }
