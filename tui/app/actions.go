@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -41,12 +43,29 @@ func commandLine(words []string) string {
 	b.WriteString("eg-cli")
 	for _, w := range words {
 		b.WriteByte(' ')
-		if w == "" || strings.ContainsAny(w, " \t\n\"'\\$`&|;<>()*?[]{}~#!") {
-			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-		}
-		b.WriteString(w)
+		b.WriteString(quoted(w))
 	}
 	return b.String()
+}
+
+// quoted is a word as a shell takes it for itself. What is no text is written in escapes: it is to be pasted into a terminal,
+// which may act on it.
+func quoted(word string) string {
+	switch {
+	case strings.ContainsFunc(word, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }):
+		var b strings.Builder
+		for _, c := range []byte(word) {
+			if c < ' ' || c > '~' || c == '\'' || c == '\\' {
+				fmt.Fprintf(&b, `\x%02x`, c)
+			} else {
+				b.WriteByte(c)
+			}
+		}
+		return "$'" + b.String() + "'"
+	case word == "" || strings.ContainsAny(word, " \"'\\$`&|;<>()*?[]{}~#!"):
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
 }
 
 // elsewhereLine is a command as it is typed in another shell, which may know nothing of the cluster on this screen.

@@ -1,9 +1,11 @@
 package app
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -161,4 +163,20 @@ func TestUnhealthy(t *testing.T) {
 	}
 	warned := &store.View{Health: store.Health{At: at, Worst: sdk.HealthWarn}, Cluster: store.Cluster{Dead: 1}}
 	require.Empty(t, unhealthy(warned), "who was asked for a verdict knows more")
+}
+
+// A command that is copied is one command, of these words, in the shell that it is pasted into, whatever they hold.
+func TestCopiedCommandsAreOfTheirWords(t *testing.T) {
+	for _, words := range [][]string{
+		{"topic", "describe", "orders"},
+		{"group", "describe", "it's $HOME `id` \"x\" ; rm * \\ # !"},
+		{"group", "describe", "", "größe", "日本"},
+		{"group", "describe", "a\nid\x1b[201~\rid\t\x7f", "\u009b31m' \\", "bad \xff utf-8", "\u202egnp.exe"},
+	} {
+		line := commandLine(words)
+		require.False(t, strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }), "%q", line)
+		out, err := exec.Command("bash", "-c", "eg-cli() { printf '%s\\0' \"$@\"; }; "+line).Output()
+		require.NoError(t, err)
+		require.Equal(t, strings.Join(words, "\x00")+"\x00", string(out))
+	}
 }

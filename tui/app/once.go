@@ -53,7 +53,7 @@ func once(ctx context.Context, opts Options, streams *term.IOStreams, src feed.F
 		return cause
 	}
 	if err := src.Err(); err != nil && opts.Replay != "" {
-		return failure(sdk.CodeCorruptData, "the recording is damaged, and was shown up to there: %v", err)
+		return failure(sdk.CodeCorruptData, "the recording is damaged, and was shown up to there: %v", err).WithHint("what comes after it in %s cannot be read", opts.Replay)
 	}
 	if why := unhealthy(l.view()); why != "" {
 		return failure(sdk.CodeUnhealthy, "%s", why)

@@ -56,6 +56,9 @@ func TestWhatIsWrongWithARecordingIsSaid(t *testing.T) {
 			code := base.CodeInvalidArgument
 			if c.out != "" {
 				code = base.CodeCorruptData // what could be read is shown
+				var e *base.Error
+				require.ErrorAs(t, err, &e)
+				require.Contains(t, e.HintText(), file)
 			}
 			require.Equal(t, code, base.CodeOf(err))
 			require.Contains(t, out.String(), c.out)
