@@ -70,7 +70,8 @@ func TestALiveCluster(t *testing.T) {
 				n := v.Nodes.Get("n3")
 				return n.Since, n.State == state
 			})
-			require.LessOrEqual(t, late, seenWithin, state)
+			// Since is when the first of them thought so; the row says it once more of them do.
+			require.LessOrEqual(t, late, seenWithin+500*time.Millisecond, state)
 			t.Logf("%s is seen after %s", state, late)
 		}
 		f.await(t, "its stream is lost", func(v *store.View) (time.Time, bool) {
