@@ -170,6 +170,7 @@ func TestCloseFinishesWhatIsOnItsWay(t *testing.T) {
 	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
 		r.log.hold()
 		inFlight := r.append(plain(1), 0)
+		synctest.Wait() // the range's turn may still be somebody else's
 		closed := make(chan struct{})
 		go func() { _ = r.plane.Close(); close(closed) }()
 		synctest.Wait()
@@ -186,6 +187,7 @@ func TestCloseDoesNotWaitForAHungDisk(t *testing.T) {
 	leadingBubble(t, roomy, func(t *testing.T, r *rig) {
 		r.log.hold()
 		r.append(plain(1), 0)
+		synctest.Wait()
 		began := time.Now()
 		require.NoError(t, r.plane.Close())
 		require.Equal(t, closeWithin, time.Since(began))
