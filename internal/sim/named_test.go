@@ -251,8 +251,7 @@ func TestEmptySegmentDroppedUnderAZombie(t *testing.T) {
 		stream := load.streams[0]
 		late.streams = append(late.streams, stream)
 		late.clients.Go(func() {
-			stream.o.Every = 50 * time.Millisecond
-			stream.write(late.stopped, 10, randv2.New(randv2.NewPCG(1, 10)))
+			stream.writeEvery(50*time.Millisecond, late.stopped, 10, randv2.New(randv2.NewPCG(1, 10)))
 		})
 		ended, next := c.succeeded(late, s, 30*time.Second)
 		require.True(t, ended == nil || ended.Empty())

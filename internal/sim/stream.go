@@ -74,16 +74,21 @@ const enough = 3000
 
 // write sends records until told to stop, slowly once they are enough.
 func (s *stream) write(stopped <-chan struct{}, writer int, rng *rand.Rand) {
+	s.writeEvery(s.o.Every, stopped, writer, rng)
+}
+
+// writeEvery is write at another pace than the stream's.
+func (s *stream) writeEvery(every time.Duration, stopped <-chan struct{}, writer int, rng *rand.Rand) {
 	p, err := s.client.NewProducer(s.topic, sdk.WithLinger(0), sdk.WithDeliveryTimeout(deliverWithin[writer%len(deliverWithin)]))
 	if err != nil {
 		s.c.T.Errorf("make producer: %v", err)
 		return
 	}
-	for n := int64(0); history.Pause(stopped, time.Duration(rng.Int64N(int64(2*s.o.Every)))); {
+	for n := int64(0); history.Pause(stopped, time.Duration(rng.Int64N(int64(2*every)))); {
 		burst := s.o.Burst
 		if n > enough {
 			burst = 1
-			history.Pause(stopped, 10*s.o.Every)
+			history.Pause(stopped, 10*every)
 		}
 		for range 1 + rng.IntN(burst) {
 			s.send(p, ledger.ID{Producer: uint32(writer), Number: n}, rng)
