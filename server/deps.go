@@ -29,7 +29,7 @@ type Deps struct {
 	ListenPacket func(network, addr string) (net.PacketConn, error)
 	// Dial opens streams to the cluster ports of other nodes.
 	Dial peer.Dialer
-	// Lookup resolves host names, of seeds and of this node.
+	// Lookup resolves host names, of seeds, of this node and of those it dials.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
 	// Interfaces lists the machine's addresses, for when neither host nor advertise_host says what to tell others.
 	Interfaces func() ([]net.Addr, error)
@@ -57,6 +57,9 @@ func (d *Deps) ensureDefaults() {
 	}
 	if d.Dial == nil {
 		d.Dial = peer.DialTCP
+		if d.Lookup != nil {
+			d.Dial = dialThrough(d.Lookup)
+		}
 	}
 	if d.Lookup == nil {
 		d.Lookup = func(ctx context.Context, host string) ([]netip.Addr, error) {
@@ -71,5 +74,32 @@ func (d *Deps) ensureDefaults() {
 	}
 	if d.Version == "" {
 		d.Version = "dev"
+	}
+}
+
+// dialThrough dials over TCP what the lookup says, one address after the other: a broker that was given a resolver of
+// its own asks no other one.
+func dialThrough(lookup func(context.Context, string) ([]netip.Addr, error)) peer.Dialer {
+	return func(ctx context.Context, addr string) (net.Conn, error) {
+		host, port, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := netip.ParseAddr(host); err == nil {
+			return peer.DialTCP(ctx, addr)
+		}
+		ips, err := lookup(ctx, host)
+		if err != nil {
+			return nil, err
+		}
+		err = &net.DNSError{Err: "no addresses", Name: host, IsNotFound: true}
+		for _, ip := range ips {
+			nc, failed := peer.DialTCP(ctx, net.JoinHostPort(ip.Unmap().String(), port))
+			if failed == nil {
+				return nc, nil
+			}
+			err = failed
+		}
+		return nil, err
 	}
 }

@@ -18,7 +18,7 @@
 //	   512   1.03   1.11   1.06   1.13   1.09   1.15   1.11   1.17
 //	  1024   1.03   1.07   1.05   1.09   1.06   1.10   1.08   1.13
 //
-// Every share within 15 % of the mean takes 1,024 tokens, which is therefore the default.
+// Shares within 15 % of the mean, in nearly every cluster, take 1,024 tokens, which is therefore the default.
 //
 // A Ring is immutable and may be shared.
 package ring
