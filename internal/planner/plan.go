@@ -100,6 +100,10 @@ func (p *Plan) roll(in Input, placer *Placer, req *RollRequest) {
 	if req.FrozenMs > 0 {
 		cmd.GapMs = max(0, in.NowMs-req.FrozenMs) + max(0, req.WaitedMs)
 	}
+	if seg == nil || seg.State != base.StateActive {
+		p.Rolls = append(p.Rolls, cmd) // there is nothing to place, and no want of nodes to wait for
+		return
+	}
 	p.open(placer, cmd, in.successor(placer, t, seg, req))
 }
 

@@ -21,7 +21,8 @@ import (
 //
 //	node n1 [rack=R] [leading=N] [holds=N] [boot=N] [restarts=N] [settled=MS] [is=dead|suspect|left|leaving|draining|out|slow|full|replaced]
 //	create NAME [factor=N] [min=N] [ranges=N] [retention=D] [retention-bytes=S] [durability=D] [spread=L] [under] [seed=N]
-//	freeze NAME [range=N] end=N [cause=C] [late=n1,…] [lost=n1,…] [frozen=MS] [bytes=N] [last=MS]   a leader's request
+//	freeze NAME [range=N] end=N [cause=C] [late=n1,…] [lost=n1,…] [frozen=MS] [bytes=N] [last=MS]   a leader's request,
+//	       [segment=N]                                   for the active segment or that one
 //	fence NAME [range=N] [cause=C] n1=END[,unbroken|damaged|not_mine|unlisted] …                    a recovery and its answers
 //	due NAME                                                                                        retention
 //	plan [at=MS] [unopened=SEGMENT]                      of what has been asked for since the last one
@@ -58,8 +59,12 @@ func (p *player) play(t *testing.T, d *datadriven.TestData) string {
 		return p.create(t, name, arg)
 	case "freeze":
 		seg, ref := p.active(name, arg)
+		id := seg.ID
+		if arg.has("segment") {
+			id = base.SegmentID(arg.int("segment"))
+		}
 		p.in.Rolls = append(p.in.Rolls, RollRequest{
-			Ref: ref, Segment: seg.ID, Epoch: seg.Epoch, End: arg.int("end"), Cause: cause(arg.str("cause", "DATA_PRESSURE")),
+			Ref: ref, Segment: id, Epoch: seg.Epoch, End: arg.int("end"), Cause: cause(arg.str("cause", "DATA_PRESSURE")),
 			Bytes: arg.int("bytes"), LastAppendMs: arg.int("last"), Late: arg.nodes("late"), Lost: arg.nodes("lost"), FrozenMs: arg.int("frozen"),
 		})
 		return ""

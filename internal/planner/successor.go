@@ -22,9 +22,6 @@ const suspectFor = 10 * time.Second
 // spread the load anew.
 func (in *Input) successor(placer *Placer, t *meta.Topic, seg *meta.Segment, req *RollRequest) Want {
 	w := Want{Config: t.Config, Least: t.Config.MinReplicasOrDefault()}
-	if seg == nil {
-		return w
-	}
 	if in.suspect(t.Range(req.Ref.Range), seg, req) {
 		w.Late = []base.NodeID{seg.Leader().Node} // and not those that it names
 	} else {
