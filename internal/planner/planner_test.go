@@ -318,8 +318,9 @@ func TestMake(t *testing.T) {
 
 	in.View = topology.View{}
 	p = Make(in)
-	require.Empty(t, p.Rolls)
-	require.Len(t, p.Waiting, 4)
+	require.Len(t, p.Rolls, 1, "what is over takes no nodes")
+	require.EqualValues(t, 7, p.Rolls[0].Segment)
+	require.Len(t, p.Waiting, 3)
 	require.ErrorIs(t, p.Waiting[0].Err, base.CodeNotEnoughNodes)
 }
 
