@@ -59,7 +59,7 @@ func (c *Cluster) SealGap(t Trial) (Gap, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), t.Within)
 	defer cancel()
-	victim, err := c.target(ctx, &t)
+	victim, err := c.target(ctx, t)
 	if err != nil {
 		return Gap{}, err
 	}
@@ -72,38 +72,48 @@ func (c *Cluster) SealGap(t Trial) (Gap, error) {
 	return g, errors.Join(err, c.revive(victim, t))
 }
 
-// target makes topics until one has a replica of the kind that is to be hit, and names its node.
-func (c *Cluster) target(ctx context.Context, t *Trial) (*Node, error) {
+// target makes the topic, names the node of the replica that is to be hit, and has the topic's shard led by that node or
+// by another one, whatever the trial wants.
+func (c *Cluster) target(ctx context.Context, t Trial) (*Node, error) {
 	client, err := c.Client()
 	if err != nil {
 		return nil, err
 	}
 	defer client.Close()
-	name := t.Topic
-	for i := 0; ; i++ {
-		t.Topic = fmt.Sprintf("%s-%d", name, i)
-		config := sdk.TopicConfig{ReplicationFactor: t.Factor}
-		if _, err := client.Admin().CreateTopic(ctx, sdk.CreateTopic{Name: t.Topic, Config: config}); err != nil {
-			return nil, err
-		}
-		route, err := client.Admin().RouteKey(ctx, t.Topic, nil)
-		if err != nil {
-			return nil, err
-		}
-		shard, err := client.Admin().LocateShard(ctx, t.Topic)
-		if err != nil {
-			return nil, err
-		}
-		candidates := route.Replicas[1:]
-		if t.Blow.leader() {
-			candidates = route.Replicas[:1]
-		}
-		for _, r := range candidates {
-			if (r.ID == shard.Leader) == t.Coordinator {
-				return c.node(string(r.ID))
-			}
-		}
+	config := sdk.TopicConfig{ReplicationFactor: t.Factor}
+	if _, err := client.Admin().CreateTopic(ctx, sdk.CreateTopic{Name: t.Topic, Config: config}); err != nil {
+		return nil, err
 	}
+	route, err := client.Admin().RouteKey(ctx, t.Topic, nil)
+	if err != nil {
+		return nil, err
+	}
+	victim, other := route.Replicas[1].ID, route.Replicas[0].ID
+	if t.Blow.leader() {
+		victim, other = other, victim
+	}
+	shard, err := client.Admin().LocateShard(ctx, t.Topic)
+	if err != nil {
+		return nil, err
+	}
+	to := shard.Leader
+	switch {
+	case t.Coordinator:
+		to = victim
+	case to == victim:
+		to = other
+	}
+	for to != shard.Leader {
+		_, err := client.Admin().TransferShard(ctx, sdk.TransferShard{Shard: shard.Shard, To: to})
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, sdk.CodePreconditionFailed) { // who has just started may not have caught up
+			return nil, err
+		}
+		time.Sleep(lookEvery)
+	}
+	return c.node(string(victim))
 }
 
 func (c *Cluster) node(name string) (*Node, error) {
