@@ -25,7 +25,7 @@ const (
 	mendRate     = 64 << 20 // bytes a second, over the whole node
 	mendOnce     = 5 * time.Second
 	mendAgain    = time.Second // the first pause after nobody could give the tail; it doubles
-	mendAtLeast  = time.Minute // ... up to this
+	mendAtMost   = time.Minute // ... up to this; also how often those that are left to others are looked at
 	maxShort     = 10_000      // copies known to be short, so that each is told of once
 )
 
@@ -131,7 +131,7 @@ func (p *Plane) forgetRepaired(now time.Time) {
 		if !c.left || now.Before(c.due) {
 			continue
 		}
-		c.due = now.Add(mendAtLeast)
+		c.due = now.Add(mendAtMost)
 		if info, held := p.log.Info(seg); !held || info.Whole() {
 			delete(m.copies, seg)
 		}
@@ -152,7 +152,7 @@ func (p *Plane) mend(ctx context.Context, c *shortCopy) {
 		c.left = true
 	default:
 		c.due = time.Now().Add(c.pause)
-		c.pause = min(2*c.pause, mendAtLeast)
+		c.pause = min(2*c.pause, mendAtMost)
 	}
 	m.mu.Unlock()
 	switch {

@@ -150,8 +150,8 @@ func (p *Plane) delete(topic base.TopicID, reply func(meta.Confirmation)) {
 	var left atomic.Int64
 	left.Store(int64(len(actors)))
 	for _, a := range actors {
-		a.do(func(now time.Time) {
-			a.deleted(now)
+		a.do(func(time.Time) {
+			a.deleted()
 			if left.Add(-1) == 0 {
 				drop()
 			}
@@ -178,7 +178,7 @@ func (p *Plane) forget(topic base.TopicID) []*actor {
 }
 
 // deleted ends the actor.
-func (a *actor) deleted(time.Time) {
+func (a *actor) deleted() {
 	a.abandon(base.Errorf(base.CodeTopicNotFound, opAppend, "topic %s was deleted", a.ref.Topic))
 	a.plane.adopted(a)
 	a.become(gone)

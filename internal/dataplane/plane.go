@@ -374,10 +374,7 @@ func (p *Plane) began() { p.inFlight.Add(1) }
 
 func (p *Plane) finished() {
 	if p.inFlight.Add(-1) == 0 && p.closing.Load() {
-		select {
-		case p.landed <- struct{}{}:
-		default:
-		}
+		mark(p.landed)
 	}
 }
 

@@ -184,8 +184,8 @@ func (a *actor) openStateless(err error) {
 func (p *Plane) fetchState(ctx context.Context, asg meta.Assignment) (*rangestate.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadWithin)
 	defer cancel()
+	err := error(base.Errorf(base.CodeUnreachable, opState, "segment %s has no replica to ask", asg.From.Segment))
 	for {
-		var err error
 		for _, from := range asg.From.Replicas {
 			var state *rangestate.State
 			if state, err = p.fetchStateFrom(ctx, from, asg); err == nil {

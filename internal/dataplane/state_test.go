@@ -132,6 +132,16 @@ func TestASegmentWithoutItsStateIsNotOpened(t *testing.T) {
 	})
 }
 
+// Nobody to ask is no state, and no reason to end.
+func TestASegmentBehindOneWithoutReplicasIsNotOpened(t *testing.T) {
+	twoBubble(t, func(t *testing.T, w *two) {
+		lone := successor(2)
+		lone.From = &meta.Source{Segment: lone.From.Segment}
+		require.Equal(t, meta.StatusFailed, w.n2.assign(lone).Status)
+		require.Equal(t, meta.StatusStateless, w.n2.assign(lone).Status)
+	})
+}
+
 // A segment that was fenced before it had opened goes on elsewhere, and this node hears no more of it.
 func TestASegmentThatIsFencedBeforeItOpens(t *testing.T) {
 	twoBubble(t, func(t *testing.T, w *two) {

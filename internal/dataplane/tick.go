@@ -61,10 +61,7 @@ func (p *Plane) watch(a *actor) {
 	first := len(p.watched.set) == 1
 	p.watched.Unlock()
 	if first {
-		select {
-		case p.wake <- struct{}{}:
-		default:
-		}
+		mark(p.wake)
 	}
 }
 

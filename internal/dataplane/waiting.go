@@ -1,32 +1,20 @@
 package dataplane
 
 // waitQueue holds appends that cannot be taken yet, in order of arrival.
-type waitQueue struct {
-	list  []*batch
-	bytes int64
-}
+type waitQueue struct{ list []*batch }
 
 func (q *waitQueue) len() int { return len(q.list) }
 
-func (q *waitQueue) push(b *batch) {
-	q.list = append(q.list, b)
-	q.bytes += int64(b.size())
-}
+func (q *waitQueue) push(b *batch) { q.list = append(q.list, b) }
 
 // unshift puts batches before all others: the tail of a sealed segment, which its successor takes first.
-func (q *waitQueue) unshift(tail []*batch) {
-	for _, b := range tail {
-		q.bytes += int64(b.size())
-	}
-	q.list = append(tail, q.list...)
-}
+func (q *waitQueue) unshift(tail []*batch) { q.list = append(tail, q.list...) }
 
 func (q *waitQueue) front() *batch { return q.list[0] }
 
 func (q *waitQueue) pop() *batch {
 	b := q.list[0]
 	q.list[0] = nil
-	q.bytes -= int64(b.size())
 	if q.list = q.list[1:]; len(q.list) == 0 {
 		q.list = nil
 	}
@@ -45,6 +33,5 @@ func (q *waitQueue) filter(keep func(*batch) bool) (dropped int64) {
 	}
 	clear(q.list[len(kept):])
 	q.list = kept
-	q.bytes -= dropped
 	return dropped
 }
