@@ -236,5 +236,5 @@ func (g *segmentLog) reset(extent segment.Extent, commit, sealed int64) {
 
 func corruptCatalogue(format string, args ...any) error {
 	return base.Errorf(base.CodeCorruptData, "read catalogue", format, args...).
-		WithHint("the catalogue is kept as it is; restore the data directory from a replica, or start this node with an empty one under a new node id")
+		WithHint("the file is kept as it is" + anew)
 }

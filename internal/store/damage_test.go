@@ -84,7 +84,7 @@ func TestEveryFlipOfTheIdentityIsRefused(t *testing.T) {
 			var e *base.Error
 			require.ErrorAs(t, err, &e, "%s: %s", name, what)
 			require.NotContains(t, e.Error(), "\n")
-			require.NotEmpty(t, e.HintText())
+			namesTheWayOut(t, err)
 		})
 	}
 }
@@ -96,7 +96,57 @@ func TestEveryFlipOfTheCatalogueIsRefused(t *testing.T) {
 		err := n.start()
 		n.stop()
 		require.ErrorIs(t, err, base.CodeCorruptData, what)
+		namesTheWayOut(t, err)
 	})
+}
+
+// namesTheWayOut looks at the refusal of a start whose directories are damaged, lost in part or of two times: whoever
+// cannot bring back what is missing must read how the node gets its place again.
+func namesTheWayOut(t *testing.T, err error) {
+	t.Helper()
+	var e *base.Error
+	require.ErrorAs(t, err, &e)
+	require.Contains(t, e.HintText(), "empty data_dir and meta_dir")
+	require.Contains(t, e.HintText(), "eg-cli node replace NODE")
+}
+
+// A log and a catalogue are of one moment: without the log that the catalogue counts on, or without the catalogue that
+// made the log shorter, nobody knows what there was.
+func TestALogThatDoesNotFitTheCatalogueIsRefused(t *testing.T) {
+	mem := vfs.NewMem()
+	n := start(t, mem, small())
+	n.openSegment(specOf(1, 0, 0))
+	for range 60 { // more than two files of the log
+		n.put(1, 1, 10_000)
+	}
+	require.NoError(t, n.checkpoint())
+	n.stop()
+	for name, lose := range map[string]func(disk *vfs.Mem) error{
+		"the log ends at": func(disk *vfs.Mem) error {
+			return errors.Join(disk.RemoveAll("data/wal"), stampOf(t, mem, disk, "data/wal"))
+		},
+		"there is no catalogue": func(disk *vfs.Mem) error { return disk.Remove("data/catalogue") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := mem.Snapshot()
+			require.NoError(t, lose(disk))
+			n := &node{t: t, fs: disk, o: small(), fatal: make(chan error, 1)}
+			err := n.start()
+			n.stop()
+			require.ErrorIs(t, err, base.CodeCorruptData)
+			require.ErrorContains(t, err, name)
+			namesTheWayOut(t, err)
+		})
+	}
+}
+
+// stampOf puts back the stamp of a directory that was removed.
+func stampOf(t *testing.T, from, to *vfs.Mem, dir string) error {
+	t.Helper()
+	stamp, err := vfs.ReadFile(from, dir+"/uuid")
+	require.NoError(t, err)
+	require.NoError(t, to.MkdirAll(dir, 0o700))
+	return vfs.WriteFileAtomic(to, dir+"/uuid", stamp, 0o600)
 }
 
 // TestEveryFlipOfSegmentFilesIsDetectedOrHarmless reads what a consumer reads after any bit of a segment's files, or of

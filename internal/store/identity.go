@@ -20,9 +20,12 @@ import (
 // FormatVersion is the version of the layout of a data directory.
 const FormatVersion = 1
 
+// anew is the way out where what was lost or damaged cannot be brought back: one half of a node is worth nothing.
+const anew = "; if it is lost for good, empty data_dir and meta_dir and start the node under a new node id, or under its old one after: " +
+	"eg-cli node replace NODE"
+
 // hintNoIdentity is for a node whose data_dir, or the file of its identity, is lost while something of it is left.
-const hintNoIdentity = "restore the file from a backup; if it is lost for good, empty data_dir and meta_dir and start the node under " +
-	"a new node id, or under its old one after: eg-cli node replace NODE"
+const hintNoIdentity = "restore the file from a backup" + anew
 
 // Identity is who this node is and which disk it has. It is bound to the data directory: a copy, an older image or an
 // empty disk is not the same node.
@@ -153,14 +156,14 @@ func (o *opener) checkStarts(id *Identity) error {
 	}
 	if err != nil {
 		return base.Errorf(base.CodeCorruptData, opIdentity, "the starts of this node cannot be read: %w", err).
-			WithHint("bring back the meta directory as it was, or start this node with empty directories under a new node id")
+			WithHint("bring back the meta directory as it was" + anew)
 	}
 	text, raised := strings.CutSuffix(strings.TrimSuffix(string(b), "\n"), raisedMark)
 	counted, err := strconv.ParseUint(text, 10, 64)
 	switch {
 	case err != nil:
 		return base.Errorf(base.CodeCorruptData, opIdentity, "%s does not hold a number of starts", o.starts()).
-			WithHint("bring back the meta directory as it was, or start this node with empty directories under a new node id")
+			WithHint("bring back the meta directory as it was" + anew)
 	case counted < boot:
 		return o.older(o.metaDir, counted, o.dataDir, boot)
 	case counted > boot && raised: // RaiseBoot came to half
@@ -173,7 +176,7 @@ func (o *opener) checkStarts(id *Identity) error {
 
 func (o *opener) older(dir string, has uint64, other string, knows uint64) error {
 	return base.Errorf(base.CodePreconditionFailed, opIdentity, "%s is an older image: it has seen %d starts of this node, %s has seen %d", dir, has, other, knows).
-		WithHint("bring back both directories from one moment, or start this node with empty ones under a new node id")
+		WithHint("bring back %s as it was last"+anew, dir)
 }
 
 func (o *opener) lock() error {
@@ -297,12 +300,12 @@ func (o *opener) stamp(dir string, uuid base.UUID, fresh bool) error {
 		return nil
 	case err == nil:
 		return base.Errorf(base.CodePreconditionFailed, opIdentity, "%s belongs to another disk: %s says %q, this node's is %s", dir, name, strings.TrimSpace(string(got)), uuid).
-			WithHint("mount the disk that belongs to this node, or start it with empty directories under a new node id")
+			WithHint("mount the disk that belongs to this node" + anew)
 	case !errors.Is(err, fs.ErrNotExist):
 		return base.Wrap(base.CodeInternal, opIdentity, err)
 	case !fresh:
 		return base.Errorf(base.CodeCorruptData, opIdentity, "%s has lost its contents: %s is missing", dir, name).
-			WithHint("mount the disk that belongs to this node, or start it with empty directories under a new node id")
+			WithHint("mount the disk that belongs to this node" + anew)
 	}
 	if err := o.fs.MkdirAll(dir, 0o700); err != nil {
 		return base.Wrap(base.CodeInternal, opIdentity, err)

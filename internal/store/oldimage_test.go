@@ -33,6 +33,7 @@ func TestAnOlderImageOfOneDirectoryIsRefused(t *testing.T) {
 			_, _, err = OpenIdentity(disk, "data", "meta", IdentityRequest{})
 			require.ErrorIs(t, err, base.CodePreconditionFailed)
 			require.ErrorContains(t, err, dir+" is an older image: it has seen 1 starts")
+			namesTheWayOut(t, err)
 			after, err := vfs.ReadFile(disk, "data/identity")
 			require.NoError(t, err)
 			require.Equal(t, before, after)
@@ -56,6 +57,7 @@ func TestStartsThatEndBetweenTheCounts(t *testing.T) {
 		require.NoError(t, vfs.WriteFileAtomic(mem, "meta/starts", []byte(text), 0o600))
 		_, _, err := OpenIdentity(mem, "data", "meta", IdentityRequest{})
 		require.ErrorIs(t, err, base.CodeCorruptData, "%q", text)
+		namesTheWayOut(t, err)
 	}
 	require.NoError(t, mem.Remove("meta/starts"))
 	_, _, err := OpenIdentity(mem, "data", "meta", IdentityRequest{})

@@ -19,11 +19,11 @@ func (r *recovery) replayLog() error {
 	r.wal, r.recovery.WAL = log, found
 	if uint64(found.End) < r.included {
 		return base.Errorf(base.CodeCorruptData, opRecover, "the log ends at %d, the catalogue includes it up to %d: the log was lost or rolled back", found.End, r.included).
-			WithHint("restore the whole data directory from one moment, or start this node with an empty one under a new node id")
+			WithHint("bring back the log as it was" + anew)
 	}
 	if r.fresh && found.Start > 0 {
 		return base.Errorf(base.CodeCorruptData, opRecover, "there is no catalogue, and the log begins at %d only", found.Start).
-			WithHint("the file `catalogue` was removed; restore it, or start this node with an empty directory under a new node id")
+			WithHint("the file `catalogue` was removed: bring it back" + anew)
 	}
 	return nil
 }
