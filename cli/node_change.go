@@ -69,11 +69,15 @@ func newNodeForgetCommand(a *app) *cobra.Command {
 		Use:   "forget <node>",
 		Short: "Take a dead node out of the cluster at once, for good",
 		Long: "Takes a dead node out at once, instead of after node_out_secs. Its copies count as lost and are made anew elsewhere;\n" +
-			"its seats in metadata shards are given to others. A node that lives is refused: let it leave first.",
+			"its seats in metadata shards are given to others. A node that lives is refused: let it leave first.\n\n" + untilDead,
 		Example: `  node forget n3 --dry-run
   node forget n3 --yes --wait`,
 	})
 }
+
+// untilDead says what commands about a dead node do with one that was killed a moment ago.
+const untilDead = "A node that was killed a moment ago is waited for, until the others believe it dead: that takes about 7 s. If --timeout\n" +
+	"ends before, the exit code is 3 and nothing was done."
 
 func newNodeReplaceCommand(a *app) *cobra.Command {
 	return newNodeChangeCommand(&nodeChange{
@@ -86,7 +90,7 @@ func newNodeReplaceCommand(a *app) *cobra.Command {
 		Long: "A node whose disk is not the one that the cluster knows is refused: an empty or rolled-back disk must not vouch for\n" +
 			"records that it has lost. This accepts the loss: the disk that the cluster knows is given up, and the next start under\n" +
 			"this name is admitted with whatever it has. disk is the id of the one given up, as the node's log and node describe\n" +
-			"name it; without it, it is the one that the node has at present.",
+			"name it; without it, it is the one that the node has at present.\n\n" + untilDead,
 		Example: `  node replace n3 --dry-run
   node replace n3 6f1c0f5e-5b1f-4f0e-9f43-0d6d3f0a1c55 --yes`,
 	})

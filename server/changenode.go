@@ -78,9 +78,8 @@ func (s *Server) changeAtRoot(ctx context.Context, shard base.ShardID, req wire.
 	if err != nil {
 		return resp, err
 	}
-	if n.Liveness == topology.Alive || n.Liveness == topology.Suspect {
-		return resp, base.Errorf(base.CodePreconditionFailed, op, "node %s is %s", n.ID, livenessName(n.Liveness)).
-			WithHint("stop it first: eg-cli node leave %s", n.ID)
+	if err := s.mustBeGone(op, n); err != nil {
+		return resp, err
 	}
 	resp.After = livenessName(n.Liveness) + ", " + after
 	if req.DryRun {
@@ -88,6 +87,20 @@ func (s *Server) changeAtRoot(ctx context.Context, shard base.ShardID, req wire.
 	}
 	_, err = s.propose(ctx, op, shard, cmd)
 	return resp, err
+}
+
+// mustBeGone refuses to decide about a node that lives. One that was killed a moment ago is silent, and believed alive
+// until membership is certain: whoever asks is to ask again, which clients do by themselves until their time is up.
+func (s *Server) mustBeGone(op string, n topology.Node) error {
+	if n.Liveness != topology.Alive && n.Liveness != topology.Suspect {
+		return nil
+	}
+	if link, kept := (routedPeers{s}).Liveness()[n.ID]; kept && link.Status != peer.Reachable {
+		return base.Errorf(base.CodeUnreachable, op, "node %s does not answer, and is not yet believed dead", n.ID).
+			WithHint("that takes the failure detector about 7 s: try again then; if the node runs, stop it first")
+	}
+	return base.Errorf(base.CodePreconditionFailed, op, "node %s is %s", n.ID, livenessName(n.Liveness)).
+		WithHint("stop it first: eg-cli node leave %s", n.ID)
 }
 
 // planChange says what rests on a node.
