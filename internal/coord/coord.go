@@ -50,7 +50,7 @@ type Options struct {
 	TellTimeout    time.Duration // for one message of orders: 5 s
 	FenceTimeout   time.Duration // how long a recovery waits for replicas: 200 ms
 	ProposeTimeout time.Duration // 10 s
-	IdlePerSecond  int           // recoveries that nobody waits for: 200 a shard
+	IdlePerSecond  int           // recoveries that nobody waits for, of all shards led here: 200
 	WishPerSecond  int           // segments whose leaders are asked to end them, for the sake of their replicas: 20 a shard
 }
 
@@ -85,6 +85,7 @@ type Coord struct {
 	running sync.WaitGroup
 	silence silence
 	hearsay hearsay
+	idle    *idlePace
 
 	mu     sync.Mutex
 	closed bool
@@ -97,6 +98,7 @@ type Coord struct {
 func New(o Options) *Coord {
 	o.ensureDefaults()
 	c := &Coord{o: o, loops: make(map[base.ShardID]*loop), homes: make(map[base.TopicID]base.ShardID)}
+	c.idle = newIdlePace(o.IdlePerSecond)
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	return c
 }

@@ -36,7 +36,7 @@ func TestWhenFencesAreSettled(t *testing.T) {
 
 // What comes late counts, for a fence is for ever; but it is no answer to the questions that were asked since.
 func TestALateAnswerCountsOnce(t *testing.T) {
-	rs := newRecoveries(200)
+	rs := newRecoveries(newIdlePace(200))
 	r := &recovery{Recovery: planner.Recovery{Segment: 7}, state: fencesOut, fencing: fencing{round: 2, open: 3, awaited: 2}}
 	rs.all[7] = r
 	answer := func(node base.NodeID) []meta.FenceAnswer {
@@ -63,12 +63,12 @@ func TestALateAnswerCountsOnce(t *testing.T) {
 // A leader that is heard again goes on, unless its segment may have been fenced.
 func TestWhoeverIsHeardAgainGoesOn(t *testing.T) {
 	for state, drops := range map[recoveryState]bool{toFence: true, fencesOut: false, answered: false} {
-		rs := newRecoveries(200)
+		rs := newRecoveries(newIdlePace(200))
 		rs.all[7] = &recovery{Recovery: planner.Recovery{Segment: 7}, state: state, lost: true}
 		rs.foundAgain(7)
 		require.Equal(t, drops, rs.all[7] == nil, "state %d", state)
 	}
-	rs := newRecoveries(200)
+	rs := newRecoveries(newIdlePace(200))
 	rs.all[7] = &recovery{Recovery: planner.Recovery{Segment: 7}} // for another reason than that its leader was lost
 	rs.foundAgain(7)
 	require.NotNil(t, rs.all[7])

@@ -47,7 +47,7 @@ func newLoop(c *Coord, shard base.ShardID) *loop {
 	}
 	l.ctx, l.cancel = context.WithCancelCause(c.ctx)
 	l.inbox = newInbox(l.ctx)
-	l.recover = newRecoveries(c.o.IdlePerSecond)
+	l.recover = newRecoveries(c.idle)
 	l.wishes.perSecond = c.o.WishPerSecond
 	l.inbox.letters.rescan = true
 	l.inbox.nudge()

@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -46,7 +47,7 @@ const maxFences = planner.BatchSize
 const backgroundRound = 500 * time.Millisecond
 
 // recoveries are the segments of one shard that wait for a seal. Those that somebody waits for come first, then those
-// with records; the others are sealed in the background, so many a second.
+// with records; the others are sealed in the background, at the node's pace.
 type recoveries struct {
 	all       map[base.SegmentID]*recovery
 	flying    map[base.SegmentID]*recovery // those whose fences are out, or answered
@@ -55,15 +56,11 @@ type recoveries struct {
 	wait      time.Time                    // when it is to look again nevertheless; zero: not
 	round     uint64                       // of fences, that was sent last
 	fresh     int                          // segments of which answers may still come that are worth waiting for
-	perSecond int
-	tokens    float64 // of the background
-	refilled  time.Time
+	pace      *idlePace                    // of the background, which all shards share
 }
 
-func newRecoveries(perSecond int) recoveries {
-	return recoveries{
-		all: make(map[base.SegmentID]*recovery), flying: make(map[base.SegmentID]*recovery), perSecond: perSecond, tokens: maxFences,
-	}
+func newRecoveries(pace *idlePace) recoveries {
+	return recoveries{all: make(map[base.SegmentID]*recovery), flying: make(map[base.SegmentID]*recovery), pace: pace}
 }
 
 func (rs *recoveries) len() int { return len(rs.all) }
@@ -213,7 +210,6 @@ func (rs *recoveries) next(now time.Time) (list []*recovery, wait time.Time) {
 }
 
 func (rs *recoveries) pick(now time.Time) (list []*recovery, wait time.Time) {
-	rs.refill(now)
 	var idle []*recovery
 	for _, r := range rs.all {
 		switch {
@@ -240,25 +236,18 @@ func (rs *recoveries) pick(now time.Time) (list []*recovery, wait time.Time) {
 	return rs.addIdle(list, idle, wait, now)
 }
 
-// refill gives the background what it has earned since.
-func (rs *recoveries) refill(now time.Time) {
-	if !rs.refilled.IsZero() {
-		rs.tokens = min(rs.tokens+now.Sub(rs.refilled).Seconds()*float64(rs.perSecond), maxFences)
-	}
-	rs.refilled = now
-}
-
 // addIdle fills a round up with the background: those that were appended to last come first. A round of the background
 // alone waits until it is worth its messages.
 func (rs *recoveries) addIdle(list, idle []*recovery, wait, now time.Time) ([]*recovery, time.Time) {
 	if len(idle) == 0 {
 		return list, wait
 	}
-	worth := min(len(idle), int(backgroundRound.Seconds()*float64(rs.perSecond)), maxFences)
-	n := min(int(rs.tokens), len(idle), maxFences-len(list))
-	if n > 0 && (n >= worth || len(list) > 0) {
-		slices.SortFunc(idle, func(a, b *recovery) int { return int(min(max(b.appends-a.appends, -1), 1)) })
-		rs.tokens -= float64(n)
+	least := rs.pace.worth(len(idle))
+	if len(list) > 0 {
+		least = 1
+	}
+	if n := rs.pace.take(min(len(idle), maxFences-len(list)), least, now); n > 0 {
+		slices.SortFunc(idle, func(a, b *recovery) int { return cmp.Compare(b.appends, a.appends) })
 		list = append(list, idle[:n]...)
 		idle = idle[n:]
 	}

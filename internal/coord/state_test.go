@@ -109,7 +109,7 @@ func TestASegmentWaitsForThoseWhoKnowTheState(t *testing.T) {
 func TestOpeningEndsOnlyWhatWasForWantOfTheState(t *testing.T) {
 	asg := &meta.Assignment{Segment: 7, From: &meta.Source{Segment: 6, Replicas: []base.Replica{{Node: "n1"}}}}
 	now := time.Now()
-	rs := newRecoveries(1)
+	rs := newRecoveries(newIdlePace(1))
 	rs.stateless(asg, now)
 	require.Equal(t, asg.From.Replicas, rs.all[7].On)
 	rs.opened(7)
