@@ -64,8 +64,9 @@ const (
 )
 
 // Watch follows the journals of all nodes, and their states if asked for, until the loop is left or ctx ends: no
-// node knows everything, so every one is asked. What they say comes in the order of time, as far as their clocks
-// agree and unless one keeps the others waiting. A node that cannot be reached is told of as a gap and asked again;
+// node knows everything, so every one is asked. What happened comes in the order of time, as far as their clocks agree
+// and unless one keeps the others waiting; states and counters, which are of now, come after what the same node told
+// before and wait for no other. A node that cannot be reached is told of as a gap and asked again;
 // it goes on where it stopped. A node that joins is watched as well.
 //
 // Whoever takes events slowly holds up the reading and no more: the nodes keep 10,000 each, and what they drop

@@ -3,8 +3,9 @@ package sdk
 import "time"
 
 // watchMerge puts what several nodes tell into the order of time. Each node tells in order and says until when it has
-// told everything; an event is due when every node has told everything older, or has been waited for long enough. It
-// is a value: no goroutine, no clock.
+// told everything; an event is due when every node has told everything older, or has been waited for long enough. What a
+// node is and counts now has no place in that order: it only follows what the same node told before. It is a value: no
+// goroutine, no clock.
 type watchMerge struct {
 	queues map[NodeID]*watchQueue
 	count  int
@@ -21,6 +22,16 @@ type watchQueue struct {
 type heldEvent struct {
 	WatchEvent
 	arrived time.Time
+}
+
+// ordered reports whether it has to wait for what other nodes tell.
+func (e *heldEvent) ordered() bool { return e.Event != nil || e.Gap != nil }
+
+func (e *heldEvent) before(other *heldEvent) bool {
+	if e.ordered() != other.ordered() {
+		return other.ordered()
+	}
+	return e.Time.Before(other.Time)
 }
 
 func newWatchMerge() *watchMerge { return &watchMerge{queues: make(map[NodeID]*watchQueue)} }
@@ -70,7 +81,7 @@ func (m *watchMerge) next(now time.Time) (ev WatchEvent, ok bool, wait time.Dura
 		return WatchEvent{}, false, idle
 	}
 	head := oldest.items[0]
-	if wait = m.holdUp(head, now); wait > 0 && m.count < watchLimit {
+	if wait = m.holdUp(head, now); head.ordered() && wait > 0 && m.count < watchLimit {
 		return WatchEvent{}, false, wait
 	}
 	oldest.items[0] = heldEvent{}
@@ -85,7 +96,8 @@ func (m *watchMerge) next(now time.Time) (ev WatchEvent, ok bool, wait time.Dura
 	return head.WatchEvent, true, 0
 }
 
-// oldest is the queue whose first event is the oldest; of equals the node with the lowest name.
+// oldest is the queue whose first event is the oldest; of equals the node with the lowest name. Those that wait for nobody
+// come before the others.
 func (m *watchMerge) oldest() (best *watchQueue, at NodeID) {
 	for id, q := range m.queues {
 		if len(q.items) == 0 {
@@ -95,8 +107,7 @@ func (m *watchMerge) oldest() (best *watchQueue, at NodeID) {
 			best, at = q, id
 			continue
 		}
-		switch d := q.items[0].Time.Compare(best.items[0].Time); {
-		case d < 0, d == 0 && id < at:
+		if q.items[0].before(&best.items[0]) || id < at && !best.items[0].before(&q.items[0]) {
 			best, at = q, id
 		}
 	}

@@ -42,7 +42,7 @@ func TestMergeSorts(t *testing.T) {
 				if at = at.Add(time.Duration(rapid.IntRange(0, 20).Draw(t, "gap")) * time.Millisecond); at.After(now) {
 					at = now
 				}
-				events = append(events, WatchEvent{Node: id, Time: at})
+				events = append(events, WatchEvent{Node: id, Time: at, Event: &Event{}})
 			}
 			told[id] = now
 			total += len(events)
@@ -69,7 +69,7 @@ func TestMergeDoesNotWaitForEver(t *testing.T) {
 	m := newWatchMerge()
 	m.expect("a")
 	m.expect("b")
-	m.add("a", []WatchEvent{{Node: "a", Time: now}}, now, now)
+	m.add("a", []WatchEvent{{Node: "a", Time: now, Event: &Event{}}}, now, now)
 	_, ok, wait := m.next(now)
 	require.False(t, ok)
 	require.Equal(t, watchFirstHold, wait)
@@ -83,11 +83,40 @@ func TestMergeDoesNotWaitForEver(t *testing.T) {
 	// A full memory waits for nobody.
 	many := make([]WatchEvent, watchLimit)
 	for i := range many {
-		many[i] = WatchEvent{Node: "a", Time: now.Add(time.Second)}
+		many[i] = WatchEvent{Node: "a", Time: now.Add(time.Second), Event: &Event{}}
 	}
 	m.add("a", many, now.Add(time.Second), now)
 	_, ok, _ = m.next(now)
 	require.True(t, ok)
 	_, ok, _ = m.next(now)
 	require.False(t, ok)
+}
+
+// What a node is and counts now waits for nobody, but keeps its place behind what the same node told: a screen that has
+// just begun to watch shows each node as soon as that has answered.
+func TestMergeHoldsOnlyWhatHappened(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	m := newWatchMerge()
+	for _, id := range []NodeID{"a", "b", "c"} {
+		m.expect(id)
+	}
+	state, counters, event := &NodeState{}, &NodeCounters{}, &Event{}
+	m.add("a", []WatchEvent{{Node: "a", Time: now, Event: event}, {Node: "a", Time: now, State: state}}, now, now)
+	m.add("b", []WatchEvent{{Node: "b", Time: now.Add(time.Second), State: state}, {Node: "b", Time: now.Add(time.Second), Counters: counters}}, now.Add(time.Second), now)
+	var got []WatchEvent
+	pop := func(at time.Time) {
+		for ev, ok, _ := m.next(at); ok; ev, ok, _ = m.next(at) {
+			got = append(got, ev)
+		}
+	}
+	pop(now)
+	require.Len(t, got, 2, "c has not answered: the event of a waits, and what a told after it")
+	require.NotNil(t, got[0].State)
+	require.NotNil(t, got[1].Counters)
+	m.add("c", nil, now, now)
+	pop(now)
+	require.Len(t, got, 4)
+	require.NotNil(t, got[2].Event)
+	require.NotNil(t, got[3].State)
+	require.Zero(t, m.len())
 }
