@@ -41,7 +41,11 @@ type pump struct {
 	skip  bool
 	told  bool // the end was shown
 	news  bool // something has happened that was not shown yet
+	count int  // of views shown
 }
+
+// opening is how many views are shown as soon as there are news: the screen fills as one node after the other answers.
+const opening = 25
 
 func newPump(in <-chan store.Message, every time.Duration, now func() time.Time, show func(any)) *pump {
 	return &pump{
@@ -94,10 +98,15 @@ func (p *pump) run(ctx context.Context) {
 	}
 }
 
-// haste is how long news wait for others, to be shown with them: 100 ms of the usual 250. They have been under way for a
-// while already, since the feed puts what several nodes tell into its order. However seldom the screen changes, that all are
-// lost is seen within two seconds.
-func (p *pump) haste() time.Duration { return min(p.every*2/5, time.Second) }
+// haste is how long news wait for others, to be shown with them: 100 ms of the usual 250, and a frame while the screen
+// fills. They have been under way for a while already, since the feed puts what several nodes tell into its order. However
+// seldom the screen changes, that all are lost is seen within two seconds.
+func (p *pump) haste() time.Duration {
+	if p.count < opening {
+		return time.Second / framesPerSecond
+	}
+	return min(p.every*2/5, time.Second)
+}
 
 // isNews reports whether a message tells of something that happened, not of how much of something there is.
 func isNews(m store.Message) bool {
@@ -142,6 +151,7 @@ func (p *pump) publish() {
 	}
 	p.told = p.over // nothing changes any more
 	p.last, p.clock = v, clock
+	p.count++
 	p.show(viewMsg{v, now, p.over})
 }
 

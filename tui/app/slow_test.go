@@ -63,6 +63,7 @@ func TestNewsDoNotWait(t *testing.T) {
 			defer mu.Unlock()
 			times = append(times, time.Now())
 		})
+		p.count = opening // the screen is full
 		shown := func() (n int, last time.Time) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -150,4 +151,25 @@ func TestStillScreen(t *testing.T) {
 	require.True(t, told.Still, "in the past")
 	b.press("L")
 	require.False(t, told.Still)
+}
+
+// While the screen fills, each node is shown a frame after it has answered.
+func TestTheFirstAnswersAreShownAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := make(chan store.Message)
+		shown := make(chan viewMsg, 100)
+		p := newPump(in, 2*time.Second, time.Now, func(m any) { shown <- m.(viewMsg) })
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go p.run(ctx)
+		in <- store.Message{Time: time.Now(), Nodes: &sdk.NodeList{Nodes: []sdk.NodeStatus{{ID: "n1"}, {ID: "n2"}, {ID: "n3"}}}}
+		require.Equal(t, 3, (<-shown).view.Nodes.Len())
+		for _, id := range []sdk.NodeID{"n1", "n2", "n3"} {
+			in <- store.Message{Time: time.Now(), Node: id, Boot: 1, Stream: &store.Stream{State: store.StreamLive}}
+		}
+		began := time.Now()
+		last := <-shown
+		require.Equal(t, 3, last.view.Cluster.Streams)
+		require.Equal(t, time.Second/framesPerSecond, time.Since(began))
+	})
 }
