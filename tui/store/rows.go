@@ -185,8 +185,10 @@ func (l *lines[E]) empty() {
 
 // replace puts another entry at a place of all.
 func (l *lines[E]) replace(i int, e E) {
-	l.copy()
-	l.buf[i] = e
+	if l.start+i < l.own {
+		l.copy()
+	}
+	l.buf[l.start+i] = e
 	l.changed = true
 }
 
