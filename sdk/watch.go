@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -21,6 +22,9 @@ type WatchOptions struct {
 	States bool
 	// Counters asks for what each node counts too, once a second.
 	Counters bool
+	// Hold is how long an event waits for an older one of another node that has not told yet; 0 means 300 ms. Whoever
+	// puts events in order as they come wants little of it: most of the time they have is spent in waiting.
+	Hold time.Duration
 	// Once ends the watch when every node has told what it had kept, instead of waiting for more.
 	Once bool
 }
@@ -55,7 +59,7 @@ type WatchGap struct {
 const (
 	watchHeartbeat = time.Second            // a node answers at least so often
 	watchPatience  = 3 * time.Second        // beyond the heartbeat, before a node counts as not answering
-	watchHold      = 300 * time.Millisecond // how long an event waits for an older one of another node
+	watchHold      = 300 * time.Millisecond // how long an event waits for an older one of another node, unless said otherwise
 	watchFirstHold = 2 * time.Second        // the same, for a node that has not answered yet
 	watchMembers   = 5 * time.Second        // how often new nodes are looked for
 	watchLimit     = 10_000                 // events in memory, beside one answer of each node
@@ -76,7 +80,7 @@ func (c *Client) Watch(ctx context.Context, opts WatchOptions) iter.Seq2[WatchEv
 		ctx, cancel := context.WithCancel(ctx)
 		w := &watch{
 			crew: crew{c: c}, opts: opts, answers: make(chan watchAnswer), members: make(chan []NodeStatus), kick: make(chan struct{}, 1),
-			merge: newWatchMerge(), pulls: make(map[NodeID]*pull), places: make(map[NodeID]place), absent: make(map[NodeID]bool),
+			merge: newWatchMerge(cmp.Or(max(opts.Hold, 0), watchHold)), pulls: make(map[NodeID]*pull), places: make(map[NodeID]place), absent: make(map[NodeID]bool),
 		}
 		defer w.running.Wait()
 		defer cancel()
@@ -183,6 +187,9 @@ func (w *watch) take(a watchAnswer) {
 	}
 	p.taken = a.place
 	w.merge.add(p.node, a.events, a.until, time.Now())
+	if a.lost {
+		w.merge.miss(p.node)
+	}
 	if a.end {
 		w.open--
 		w.merge.drop(p.node)
@@ -303,6 +310,7 @@ type watchAnswer struct {
 	place  place // after it
 	events []WatchEvent
 	until  time.Time // nothing older will come; zero = unknown
+	lost   bool      // it was in vain
 	end    bool
 }
 
@@ -314,8 +322,7 @@ func (p *pull) run(ctx context.Context) {
 		}
 		a := watchAnswer{by: p}
 		if err != nil {
-			a.events, a.end = p.failed(err), p.w.opts.Once
-			a.until = time.Now() // it must not hold up the others
+			a.events, a.lost, a.end = p.failed(err), true, p.w.opts.Once
 		} else {
 			a.events, a.until, a.end = p.told(resp)
 		}

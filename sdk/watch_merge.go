@@ -7,6 +7,7 @@ import "time"
 // node is and counts now has no place in that order: it only follows what the same node told before. It is a value: no
 // goroutine, no clock.
 type watchMerge struct {
+	hold   time.Duration // how long an event waits for one that has answered before
 	queues map[NodeID]*watchQueue
 	count  int
 }
@@ -16,6 +17,7 @@ type watchQueue struct {
 	items    []heldEvent
 	until    time.Time // nothing older will come
 	answered bool
+	missed   bool // it does not answer: nobody waits for it until it does
 	gone     bool // nothing will come any more
 }
 
@@ -34,7 +36,9 @@ func (e *heldEvent) before(other *heldEvent) bool {
 	return e.Time.Before(other.Time)
 }
 
-func newWatchMerge() *watchMerge { return &watchMerge{queues: make(map[NodeID]*watchQueue)} }
+func newWatchMerge(hold time.Duration) *watchMerge {
+	return &watchMerge{hold: hold, queues: make(map[NodeID]*watchQueue)}
+}
 
 func (m *watchMerge) len() int { return m.count }
 
@@ -56,12 +60,16 @@ func (m *watchMerge) queue(id NodeID) *watchQueue {
 // add takes what a node told.
 func (m *watchMerge) add(id NodeID, events []WatchEvent, until, now time.Time) {
 	q := m.queue(id)
-	q.until, q.answered = until, true
+	q.until, q.answered, q.missed = until, true, false
 	for _, ev := range events {
 		q.items = append(q.items, heldEvent{ev, now})
 	}
 	m.count += len(events)
 }
+
+// miss stops waiting for a node until it answers again: what goes on while one is away is what the others tell, and it is
+// waited for most eagerly then.
+func (m *watchMerge) miss(id NodeID) { m.queue(id).missed = true }
 
 // drop stops waiting for a node. What it has told is still given out.
 func (m *watchMerge) drop(id NodeID) {
@@ -117,10 +125,10 @@ func (m *watchMerge) oldest() (best *watchQueue, at NodeID) {
 // holdUp is how long the event has to wait for nodes that may still have something older to tell.
 func (m *watchMerge) holdUp(head heldEvent, now time.Time) (wait time.Duration) {
 	for _, q := range m.queues {
-		if len(q.items) > 0 || q.gone || q.answered && !q.until.Before(head.Time) {
+		if len(q.items) > 0 || q.gone || q.missed || q.answered && !q.until.Before(head.Time) {
 			continue
 		}
-		hold := watchHold
+		hold := m.hold
 		if !q.answered {
 			hold = watchFirstHold
 		}

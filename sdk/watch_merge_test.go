@@ -13,7 +13,7 @@ import (
 func TestMergeSorts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		start := time.Unix(1_000_000, 0)
-		m, now := newWatchMerge(), start
+		m, now := newWatchMerge(watchHold), start
 		names := []NodeID{"a", "b", "c"}
 		for _, n := range names {
 			m.expect(n)
@@ -66,7 +66,7 @@ func TestMergeSorts(t *testing.T) {
 
 func TestMergeDoesNotWaitForEver(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	m := newWatchMerge()
+	m := newWatchMerge(watchHold)
 	m.expect("a")
 	m.expect("b")
 	m.add("a", []WatchEvent{{Node: "a", Time: now, Event: &Event{}}}, now, now)
@@ -96,7 +96,7 @@ func TestMergeDoesNotWaitForEver(t *testing.T) {
 // just begun to watch shows each node as soon as that has answered.
 func TestMergeHoldsOnlyWhatHappened(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
-	m := newWatchMerge()
+	m := newWatchMerge(watchHold)
 	for _, id := range []NodeID{"a", "b", "c"} {
 		m.expect(id)
 	}
@@ -119,4 +119,23 @@ func TestMergeHoldsOnlyWhatHappened(t *testing.T) {
 	require.NotNil(t, got[2].Event)
 	require.NotNil(t, got[3].State)
 	require.Zero(t, m.len())
+}
+
+// While a node does not answer it holds up nobody; once it does, it is waited for as before.
+func TestMergeDoesNotWaitForTheLost(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	m := newWatchMerge(20 * time.Millisecond)
+	m.expect("a")
+	m.expect("b")
+	m.add("b", nil, now.Add(-time.Second), now)
+	m.miss("b")
+	m.add("a", []WatchEvent{{Node: "a", Time: now, Event: &Event{}}}, now, now)
+	_, ok, _ := m.next(now)
+	require.True(t, ok)
+
+	m.add("b", nil, now.Add(-time.Second), now)
+	m.add("a", []WatchEvent{{Node: "a", Time: now, Event: &Event{}}}, now, now)
+	_, ok, wait := m.next(now)
+	require.False(t, ok)
+	require.Equal(t, 20*time.Millisecond, wait)
 }

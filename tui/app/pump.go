@@ -99,7 +99,7 @@ func (p *pump) run(ctx context.Context) {
 }
 
 // haste is how long news wait for others, to be shown with them: 100 ms of the usual 250, and a frame while the screen
-// fills. They have been under way for a while already, since the feed puts what several nodes tell into its order. However
+// fills. What happens at once on several nodes is told within that time, so it comes in one change of the screen. However
 // seldom the screen changes, that all are lost is seen within two seconds.
 func (p *pump) haste() time.Duration {
 	if p.count < opening {

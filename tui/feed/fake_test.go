@@ -19,6 +19,7 @@ type fakeCluster struct {
 	lines  chan sdk.LogEvent
 	opens  int
 	seeds  []string
+	opts   sdk.WatchOptions
 	gone   bool // the topic
 }
 
@@ -63,7 +64,10 @@ func (f *fakeCluster) count(what string) int {
 func (f *fakeCluster) Admin() Admin { return f }
 func (f *fakeCluster) Close() error { return nil }
 
-func (f *fakeCluster) Watch(ctx context.Context, _ sdk.WatchOptions) iter.Seq2[sdk.WatchEvent, error] {
+func (f *fakeCluster) Watch(ctx context.Context, opts sdk.WatchOptions) iter.Seq2[sdk.WatchEvent, error] {
+	f.mu.Lock()
+	f.opts = opts
+	f.mu.Unlock()
 	return func(yield func(sdk.WatchEvent, error) bool) {
 		for {
 			select {

@@ -69,6 +69,8 @@ func TestStreamsComeAndGo(t *testing.T) {
 		require.Equal(t, store.LinkLive, v.Cluster.Link.State)
 		require.Equal(t, "prod-eu", v.Cluster.Context)
 		require.Equal(t, 3, v.Cluster.Streams)
+		require.LessOrEqual(t, fake.opts.Hold, 20*time.Millisecond, "what a node tells waits for no other: it is to be seen soon")
+		require.Positive(t, fake.opts.Hold, "nothing would be what is usual")
 
 		fake.events <- gapOf("n3", base.CodeUnreachable)
 		v = f.view()

@@ -17,6 +17,9 @@ const (
 	// silence is how long the last ones that are left may say nothing, when others have just been lost: nodes say something
 	// each second, and the loss of all is to be seen within two.
 	silence = 1800 * time.Millisecond
+	// hold is as good as nothing: the store puts events in their place whenever they come, and what a node tells waits for no
+	// other.
+	hold = time.Millisecond
 )
 
 // member is what a session knows of a node.
@@ -54,7 +57,7 @@ func (s *session) run(ctx context.Context, tries *int) error {
 	listening, leave := context.WithCancel(ctx)
 	defer leave()
 	since := s.began.Add(-s.l.opts.Since)
-	for ev, err := range s.client.Watch(listening, sdk.WatchOptions{Since: since, States: true, Counters: true}) {
+	for ev, err := range s.client.Watch(listening, sdk.WatchOptions{Since: since, States: true, Counters: true, Hold: hold}) {
 		if err != nil {
 			return err
 		}
