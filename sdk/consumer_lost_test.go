@@ -98,7 +98,7 @@ func TestConsumerReturnsWhatItHasBeforeAnError(t *testing.T) {
 	}
 }
 
-// Where every copy that can be reached is damaged, the reader is told; a copy that is whole is found without a word.
+// Where every copy is damaged the reader is told; a copy that is whole is found without a word.
 func TestConsumerMeetsDamage(t *testing.T) {
 	inBubble(t, func(t *testing.T, c *fakeCluster, cl *Client) {
 		topic := c.addTopic("orders", 1)

@@ -33,8 +33,7 @@ type cursor struct {
 	broker    *broker // that is read from; nil when one has to be found
 	replicas  replicas
 	failures  int
-	damaged   int // times that damage was met at damagedAt
-	damagedAt int64
+	damage    damage
 	notBefore time.Time
 	lastErr   error // of the last attempt; nil after a good one
 }
@@ -69,7 +68,7 @@ func (cur *cursor) startLocked(offset int64) {
 func (cur *cursor) seekLocked(offset int64) {
 	cur.gen++
 	cur.k.dropChunksLocked(cur)
-	cur.epoch, cur.failures, cur.damaged, cur.damagedAt, cur.notBefore = 0, 0, 0, -1, time.Time{}
+	cur.epoch, cur.failures, cur.damage, cur.notBefore = 0, 0, damage{}, time.Time{}
 	cur.broker, cur.lastErr, cur.replicas = nil, nil, replicas{shunned: cur.replicas.shunned}
 	cur.fetching = false // the answer on its way is of another generation
 	cur.startLocked(offset)

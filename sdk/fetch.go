@@ -123,11 +123,9 @@ func (k *Consumer) doneLocked(f *fetch) {
 // failedLocked takes an error, of the whole fetch or of one range.
 func (cur *cursor) failedLocked(err error, now time.Time) {
 	switch code := base.CodeOf(err); {
-	case code == base.CodeCorruptData && cur.allDamagedLocked():
-		cur.failLocked(base.Errorf(base.CodeCorruptData, "read "+cur.position().String(), "the copies that could be reached are damaged here: %w", err).
-			WithHint("seek beyond what is damaged, or restore a copy: the brokers' logs name the file"))
-	case code == base.CodeBehind || code == base.CodeCorruptData:
-		// This replica lags, or its copy is damaged. Another one may do better.
+	case code == base.CodeCorruptData:
+		cur.damagedLocked(cur.broker.node(), err, now)
+	case code == base.CodeBehind:
 		cur.elsewhereLocked(err, now)
 	case code == base.CodeTopicNotFound || code == base.CodeRangeNotFound || code == base.CodeRangeMoved:
 		cur.t.wanted = true // if the topic is gone, that will be said by the route
@@ -146,33 +144,6 @@ func (cur *cursor) failedLocked(err error, now time.Time) {
 	default:
 		cur.failLocked(about("read "+cur.position().String(), err))
 	}
-}
-
-// damagedTries is how many times damage is met at one offset before the reader is told: it takes that many to have asked the
-// other replicas, of which some may be whole.
-const damagedTries = 4
-
-// allDamagedLocked counts one more answer that the copy is damaged, and reports whether to give up. Records that were
-// fetched before are returned first.
-func (cur *cursor) allDamagedLocked() bool {
-	if cur.damagedAt != cur.next {
-		cur.damaged, cur.damagedAt = 0, cur.next
-	}
-	cur.damaged++
-	return cur.damaged >= damagedTries && !cur.aheadLocked()
-}
-
-// spoiledLocked drops what was fetched and not returned yet, of which some is damaged: another replica's copy may be whole.
-func (cur *cursor) spoiledLocked(from base.NodeID, err error, now time.Time) {
-	cur.gen++
-	cur.fetching = false
-	cur.k.dropChunksLocked(cur)
-	cur.next = cur.pos
-	cur.replicas.useless(from, now)
-	cur.broker = nil // it may be another one by now, which is not to blame
-	cur.k.c.cfg.logger.Warn("fetched data is damaged", "position", cur.position().String(), "node", from, "error", err)
-	cur.failedLocked(cur.corrupt(err), now)
-	cur.k.nudge()
 }
 
 // aheadLocked reports whether records have been fetched that Poll has not returned.
@@ -217,9 +188,12 @@ func (cur *cursor) applyLocked(r *wire.FetchRangeResult, data []byte, now time.T
 		cur.failedLocked(cur.corrupt(err), now)
 		return
 	}
-	cur.failures, cur.lastErr = 0, nil
+	cur.failures = 0
 	cur.commit = max(cur.commit, r.Commit)
-	cur.replicas.served(cur.broker.node(), r.Segment)
+	if !cur.damage.openLocked(cur) { // else only what Poll finds in it says whether this was of use
+		cur.lastErr = nil
+		cur.replicas.served(cur.broker.node(), r.Segment)
+	}
 	if len(data) > 0 {
 		cur.next = next
 		cur.chunks = append(cur.chunks, chunk{data: data, from: cur.broker.node()})

@@ -124,7 +124,7 @@ func (t *consumerTopic) descendantNamed(id base.RangeID) bool {
 }
 
 func (t *consumerTopic) newCursorLocked(id base.RangeID) *cursor {
-	cur := &cursor{k: t.k, t: t, ref: base.RangeRef{Topic: t.route.ID, Range: id}, end: -1, stopAt: -1, damagedAt: -1}
+	cur := &cursor{k: t.k, t: t, ref: base.RangeRef{Topic: t.route.ID, Range: id}, end: -1, stopAt: -1}
 	t.k.cursors = append(t.k.cursors, cur)
 	return cur
 }

@@ -132,12 +132,15 @@ func (cur *cursor) locatedLocked(l *locating, b *broker, left *wire.FetchRangeRe
 	case left.Code == base.CodeOffsetOutOfRange:
 		cur.broker = nil
 		cur.outOfRangeLocked(left, now)
+	case errors.Is(err, errNoneLeft) && cur.damage.hereLocked(cur):
+		cur.damage.roundOverLocked(cur, l, now)
 	case errors.Is(err, errNoneLeft):
 		cur.roundOverLocked(l.cause, now)
 	case err != nil:
 		cur.failedLocked(err, now)
 		cur.broker = nil
 	default:
+		cur.damage.relisted = cur.damage.relisted || l.fresh
 		p.segment, p.fresh = l.known, false
 		p.review = now.Add(reviewEvery)
 		cur.broker = b
@@ -156,6 +159,7 @@ type locating struct {
 	tried   []base.NodeID
 	shunned []base.NodeID
 
+	among  []base.NodeID // whom it may be read from
 	failed []base.NodeID // that could not be connected to
 	cause  error         // why the last one was of no use
 }
@@ -168,6 +172,7 @@ func (l *locating) run(ctx context.Context) (*broker, error) {
 		}
 	}
 	sorted := l.c.order(l.from, l.ref, l.known.Replicas, func(n base.NodeID) bool { return slices.Contains(l.shunned, n) })
+	l.among = sorted
 	for _, n := range sorted {
 		addr := l.c.brokers.address(n)
 		if addr == "" || slices.Contains(l.tried, n) {
