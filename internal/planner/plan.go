@@ -122,10 +122,25 @@ func (p *Plan) recovery(in Input, placer *Placer, rec *Recovery) {
 		Topic: rec.Ref.Topic, Range: rec.Ref.Range, Segment: rec.Segment, Epoch: rec.Epoch, End: verdict.End, Cause: rec.Cause,
 		Bytes: verdict.Bytes, LastAppendMs: verdict.LastAppendMs, Opened: verdict.Opened || rec.remembersAlone(t), Lossy: verdict.Lossy,
 	}
-	if rec.SinceMs > 0 {
-		cmd.GapMs = max(0, in.NowMs-rec.SinceMs)
-	}
+	cmd.GapMs = rec.gapMs(in.NowMs, verdict.LastAppendMs)
 	p.open(placer, cmd, in.heir(placer, t, seg, rec, verdict.End))
+}
+
+// noticedMs is how long after a leader's end clients may still find out about it.
+const noticedMs = 10_000
+
+// gapMs is how long those who wait have waited by now. Nobody knows when a dead leader acked for the last time, but it was
+// right after the last append that its replicas have; who wrote then has waited ever since, and not only since it was known
+// to the coordinator that somebody does. Where that append is old nobody wrote when the leader went, and the wish counts.
+func (rec *Recovery) gapMs(nowMs, lastAppendMs int64) int64 {
+	if rec.SinceMs == 0 {
+		return 0
+	}
+	since := rec.SinceMs
+	if before := since - lastAppendMs; before > 0 && before <= noticedMs {
+		since = lastAppendMs
+	}
+	return max(0, nowMs-since)
 }
 
 // remembersAlone reports whether what the range remembers is in this segment alone: some copy of it was opened, and all

@@ -310,7 +310,7 @@ func TestMake(t *testing.T) {
 	require.Equal(t, []base.Replica{replica("n1")}, p.Rolls[0].Replicas)
 	require.Equal(t, meta.RollSegment{
 		Topic: topic.ID, Range: 1, Segment: 99, Epoch: 99, End: 25, Cause: base.CauseRecovery, Replicas: []base.Replica{replica("n1")},
-		Bytes: 7, LastAppendMs: 9, GapMs: 1000, Opened: true, Boots: []uint64{1},
+		Bytes: 7, LastAppendMs: 9, GapMs: 9_991, Opened: true, Boots: []uint64{1},
 	}, p.Rolls[2])
 	require.Len(t, p.Trims, 1)
 	require.Len(t, p.Waiting, 1)
