@@ -5,6 +5,7 @@
 #
 #   bash scripts/chaos.sh                       five brokers, 60 s, at least a million records
 #   bash scripts/chaos.sh -for 10m -seed 7      longer; the seed chooses faults and nodes
+#   bash scripts/chaos.sh -more -for 3m         and topics altered, made and deleted, disks lost and damaged, two brokers stopped
 #   bash scripts/chaos.sh -loopback             without root: no namespaces, no faults of the network
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

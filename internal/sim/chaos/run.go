@@ -51,6 +51,7 @@ type Run struct {
 	writers map[string][]*writer // by topic
 	readers map[string][]*reader
 	done    map[string]int
+	gone    Verdict // of topics that a fault has made and deleted
 }
 
 // Play plays a run to its end. An error means that the run itself could not be carried out, or that a reader was told
@@ -174,6 +175,7 @@ func (r *Run) strike(f Fault) error {
 // report reads everything back and judges it.
 func (r *Run) report(ctx context.Context) (*Report, error) {
 	rep := &Report{Took: time.Since(r.gaps.began), Faults: r.done, Errors: r.gaps.errors}
+	rep.add(r.gone)
 	for _, topic := range slices.Sorted(maps.Keys(r.writers)) {
 		there, err := readAll(ctx, r.client, topic)
 		if err != nil {

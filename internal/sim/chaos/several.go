@@ -2,7 +2,9 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -13,9 +15,7 @@ import (
 func Several() []Fault {
 	return []Fault{
 		{Name: "kill -9 of two", All: true, Do: func(r *Run, _ *procs.Node) error {
-			i := r.rand.IntN(len(r.Cluster.Nodes))
-			j := (i + 1 + r.rand.IntN(len(r.Cluster.Nodes)-1)) % len(r.Cluster.Nodes)
-			return r.lose(r.Cluster.Nodes[i], r.Cluster.Nodes[j])
+			return r.lose(r.two()...)
 		}},
 		{Name: "kill -9 of a leader and its coordinator", All: true, Do: func(r *Run, _ *procs.Node) error {
 			nodes, err := r.whoDecides(r.topic(r.rand.IntN(r.Topics)))
@@ -37,6 +37,30 @@ func Several() []Fault {
 			return nil
 		}},
 	}
+}
+
+// LongStops are brokers that stand still for long enough to be taken for dead, more than the rest can do without.
+func LongStops() []Fault {
+	return []Fault{
+		{Name: "SIGSTOP of two", All: true, Do: func(r *Run, _ *procs.Node) error {
+			nodes := r.two()
+			for _, n := range nodes {
+				if err := n.Signal(syscall.SIGSTOP); err != nil {
+					return err
+				}
+			}
+			r.logf("they are %s and %s", nodes[0].Name, nodes[1].Name)
+			r.wait(r.between(3*time.Second, 20*time.Second))
+			return errors.Join(nodes[0].Signal(syscall.SIGCONT), nodes[1].Signal(syscall.SIGCONT))
+		}},
+	}
+}
+
+// two are two nodes of all.
+func (r *Run) two() []*procs.Node {
+	i := r.rand.IntN(len(r.Cluster.Nodes))
+	j := (i + 1 + r.rand.IntN(len(r.Cluster.Nodes)-1)) % len(r.Cluster.Nodes)
+	return []*procs.Node{r.Cluster.Nodes[i], r.Cluster.Nodes[j]}
 }
 
 // lose kills nodes one right after the other, and starts them again.

@@ -33,6 +33,7 @@ type options struct {
 	pace         time.Duration
 	calm         time.Duration
 	loopback     bool
+	more         bool
 	only         string
 }
 
@@ -50,6 +51,7 @@ func main() {
 	flag.DurationVar(&o.pace, "pace", 15*time.Millisecond, "pause of each producer after each hundred records")
 	flag.DurationVar(&o.calm, "calm", time.Second, "between two faults")
 	flag.BoolVar(&o.loopback, "loopback", false, "no namespaces, and no faults of the network")
+	flag.BoolVar(&o.more, "more", false, "topics altered, made and deleted meanwhile, two brokers stopped at once, and the last broker's disk lost or damaged, too")
 	flag.StringVar(&o.only, "only", "", "the faults that may come, by name, separated by semicolons; none: all")
 	flag.Parse()
 	if err := run(o); err != nil {
@@ -82,6 +84,9 @@ func run(o options) (err error) {
 		faults = append(faults, chaos.Networks(bridge)...)
 	}
 	faults = append(append(faults, chaos.Several()...), chaos.AllAtOnce())
+	if o.more {
+		faults = slices.Concat(faults, chaos.LongStops(), chaos.Topics(), chaos.Losses())
+	}
 	if faults, err = only(o.only, faults); err != nil {
 		return err
 	}
