@@ -81,8 +81,8 @@ type failover struct {
 type vigil struct {
 	term     uint64      // of the leader known last
 	seen     uint64      // term of the replica at the last look
-	moved    time.Time   // when that changed: somebody stands, and has until its turn is over
-	tries    int         // how often it has changed since the leader is missing
+	moved    time.Time   // when that changed and nobody led: somebody stands, and has until its turn is over
+	tries    int         // how often it has changed since somebody led
 	changes  []time.Time // of the leader, oldest first
 	missing  time.Time   // since when there is none that is alive; zero: there is
 	asked    time.Time
@@ -151,7 +151,7 @@ func (f *failover) look(now time.Time, w world, r replicaView, d *decision) {
 	v.note(now, r)
 	alive := r.Leader != "" && (r.Leader == w.Self || !w.Down(r.Leader))
 	if alive || !slices.Contains(r.Voters, w.Self) {
-		v.missing, v.majority, v.stood, v.tries = time.Time{}, time.Time{}, time.Time{}, 0
+		v.missing, v.majority, v.stood = time.Time{}, time.Time{}, time.Time{}
 		return
 	}
 	if v.missing.IsZero() {
@@ -193,6 +193,9 @@ func (v *vigil) note(now time.Time, r replicaView) {
 			v.tries++
 		}
 		v.seen = r.Term
+	}
+	if r.Leader != "" { // the last election has come to something: nobody has to be left alone
+		v.moved, v.tries = time.Time{}, 0
 	}
 	v.changes = slices.DeleteFunc(v.changes, func(t time.Time) bool { return now.Sub(t) > changesKept })
 	switch {
@@ -255,11 +258,7 @@ func (v *vigil) turn() time.Duration {
 // has until the end of its turn, and then the next in line stands, not all at the same moment. A candidate may stand
 // again once its election has come to nothing. A group whose leader changes all the time is left to raft's timers.
 func (v *vigil) mayStand(now time.Time, r replicaView, place time.Duration) bool {
-	rest := v.turn()
-	if v.tries > 0 {
-		rest += place
-	}
-	if len(v.changes) > changesMost || r.Voting || now.Sub(v.moved) < rest {
+	if len(v.changes) > changesMost || r.Voting || now.Sub(v.moved) < v.turn()+place {
 		return false
 	}
 	switch r.State {

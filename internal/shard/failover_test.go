@@ -252,6 +252,29 @@ func TestWhoStandsIsGivenTime(t *testing.T) {
 	}
 }
 
+// TestALeaderThatHasJustBegunIsReplacedAtOnce: its term has just begun too, but belongs to nobody any more. Both who are
+// left would otherwise wait for its end, and stand at the same moment.
+func TestALeaderThatHasJustBegunIsReplacedAtOnce(t *testing.T) {
+	stood := make(map[base.NodeID]time.Duration)
+	for _, self := range []base.NodeID{"n2", "n3"} {
+		f := newFailover()
+		f.step(at0, sees(self), []replicaView{follower(nodes(3), "n2", 5, 9)})
+		f.step(at0.Add(10*time.Millisecond), sees(self), []replicaView{follower(nodes(3), "", 6, 9)}) // n1 has asked for our vote
+		f.step(at0.Add(20*time.Millisecond), sees(self), []replicaView{follower(nodes(3), "n1", 6, 10)})
+		other := map[base.NodeID]base.NodeID{"n2": "n3", "n3": "n2"}[self]
+		for at := 50 * time.Millisecond; at < time.Second; at += 10 * time.Millisecond {
+			now := at0.Add(at)
+			f.heard(now, other, base.RootShard, "n1", opinion{Hosted: true, Lost: true, LastTerm: 6, LastIndex: 10})
+			d := f.step(now, sees(self, "n1"), []replicaView{follower(nodes(3), "n1", 6, 10)})
+			if _, before := stood[self]; len(d.Stand) > 0 && !before {
+				stood[self] = at
+			}
+		}
+	}
+	require.Equal(t, 50*time.Millisecond, stood["n2"], "first in line")
+	require.Equal(t, 50*time.Millisecond+turnEvery, stood["n3"], "when its turn has come")
+}
+
 // TestEachElectionThatCameToNothingDoublesTheTurn, so that on a disk of any speed one is long enough.
 func TestEachElectionThatCameToNothingDoublesTheTurn(t *testing.T) {
 	f := newFailover()
