@@ -56,7 +56,7 @@ type dumpDocument struct {
 	Segment      string           `json:"segment"`
 	Base         int64            `json:"base"`
 	End          int64            `json:"end"`
-	Epoch        int32            `json:"epoch"`
+	Epoch        int32            `json:"epoch" doc:"of its batches; -1 when there are none"`
 	Bytes        int64            `json:"bytes"`
 	Batches      int64            `json:"batches"`
 	Records      int64            `json:"records"`
@@ -165,10 +165,14 @@ func (o *segmentDumpOptions) page(p *term.Page, doc dumpDocument) {
 		p.Table(doc.RecordList)
 		p.Line("")
 	}
+	segment, offsets := doc.Segment, "none, it begins at "+itoa(doc.Base)
+	if doc.Batches > 0 {
+		segment, offsets = segment+", epoch "+itoa(int64(doc.Epoch)), itoa(doc.Base)+" to "+itoa(doc.End)
+	}
 	p.Fields(
 		"File", doc.Path,
-		"Segment", doc.Segment+", epoch "+itoa(int64(doc.Epoch)),
-		"Offsets", itoa(doc.Base)+" to "+itoa(doc.End),
+		"Segment", segment,
+		"Offsets", offsets,
 		"Data", fmt.Sprintf("%s in %s, %s", h.Bytes.Format(doc.Bytes), pluralAs(doc.Batches, "batch", "batches"), plural(doc.Records, "record")),
 		"Index", pluralAs(int64(doc.IndexEntries), "entry", "entries")+", times "+itoa(int64(doc.TimeEntries))+", block sums of "+h.Bytes.Format(doc.Summed),
 		"CRC32C", doc.CRC,

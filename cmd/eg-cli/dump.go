@@ -29,7 +29,7 @@ func dumpSegment(path string, records bool, each func(cli.DumpedBatch) error) (c
 		}
 		if records && d.Problem == "" {
 			var err error
-			if b.Records, err = decode(rd, d.Bytes, rangeID); err != nil {
+			if b.Records, err = decode(rd, d, rangeID); err != nil {
 				b.Problem = err.Error()
 			}
 		}
@@ -46,8 +46,8 @@ func dumpSegment(path string, records bool, each func(cli.DumpedBatch) error) (c
 }
 
 // decode reads the records of one batch; they are the caller's.
-func decode(rd *record.Reader, batch []byte, id base.RangeID) ([]sdk.Message, error) {
-	if err := rd.Reset(batch); err != nil {
+func decode(rd *record.Reader, d segment.Dumped, id base.RangeID) ([]sdk.Message, error) {
+	if err := rd.Reset(d.Bytes); err != nil {
 		return nil, err
 	}
 	var all []sdk.Message
@@ -56,7 +56,7 @@ func decode(rd *record.Reader, batch []byte, id base.RangeID) ([]sdk.Message, er
 		if !ok {
 			break
 		}
-		m := sdk.Message{Range: id, Offset: r.Offset, Record: sdk.Record{
+		m := sdk.Message{Range: id, Offset: r.Offset, LeaderEpoch: base.Epoch(d.Header.Epoch), Record: sdk.Record{
 			Key: clone(r.Key), Value: clone(r.Value), Timestamp: time.UnixMilli(r.TimestampMs),
 		}}
 		for _, h := range r.Headers {

@@ -58,7 +58,8 @@ type dump struct {
 	chunks []IndexEntry
 	times  []TimeEntry
 	sums   sums
-	next   int // chunk that the walk has not met yet
+	next   int   // chunk that the walk has not met yet
+	behind int64 // where batches go on if the damaged ones before tell the truth of themselves; End where none was met
 }
 
 // Dump reads the files of one segment, found by the name of any of them, as they lie on the disk: every batch, held
@@ -94,7 +95,7 @@ func (d *dump) open(path string) error {
 	if d.Bytes, err = d.file.Size(); err != nil {
 		return errors.Join(err, d.file.Close())
 	}
-	d.End, d.Epoch = d.Base, -1
+	d.End, d.behind, d.Epoch = d.Base, d.Base, -1
 	return nil
 }
 
@@ -237,10 +238,11 @@ func (d *dump) meet(b *Dumped) {
 		d.Epoch = base.Epoch(h.Epoch)
 	}
 	_, err := header.Check(b.Bytes, 0)
+	follows := h.BaseOffset == d.End || h.BaseOffset == d.behind
 	switch {
 	case err != nil:
 		b.Problem = d.problem("byte %d, offset %d: %v", b.Pos, h.BaseOffset, err)
-	case h.BaseOffset != d.End:
+	case !follows:
 		b.Problem = d.problem("byte %d: offset %d where %d must follow", b.Pos, h.BaseOffset, d.End)
 	case h.Epoch != int32(d.Epoch):
 		b.Problem = d.problem("byte %d, offset %d: epoch %d in a segment of epoch %d", b.Pos, h.BaseOffset, h.Epoch, d.Epoch)
@@ -248,8 +250,11 @@ func (d *dump) meet(b *Dumped) {
 	d.CRC = crc32.Update(d.CRC, castagnoli, b.Bytes)
 	d.Batches++
 	d.Records += int64(h.Records)
-	if err == nil {
-		d.End = h.End()
+	switch {
+	case err == nil:
+		d.End, d.behind = h.End(), h.End()
+	case follows:
+		d.behind = h.End()
 	}
 	for ; d.next < len(d.chunks) && int64(d.chunks[d.next].Pos) <= b.Pos; d.next++ {
 		if c := d.chunks[d.next]; int64(c.Pos) != b.Pos || d.Base+int64(c.Rel) != h.BaseOffset {
@@ -271,6 +276,9 @@ func (d *dump) chunkBehind(pos int64) (int64, bool) {
 // checkSums holds the blocks against the sums that the index has.
 func (d *dump) checkSums() error {
 	block := make([]byte, BlockBytes)
+	if d.Summed > d.Bytes {
+		d.problem("the file ends at byte %d, and the index has sums of %d bytes: the rest is missing", d.Bytes, d.Summed)
+	}
 	for i := int64(0); i*BlockBytes < d.Summed; i++ {
 		want, n := d.sums.partial, d.Summed-i*BlockBytes
 		if int(i) < len(d.sums.full) {
@@ -280,7 +288,11 @@ func (d *dump) checkSums() error {
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		if sum := crc32.Checksum(block[:got], castagnoli); int64(got) < n || sum != want {
+		sum := crc32.Checksum(block[:got], castagnoli)
+		switch {
+		case int64(got) < n:
+			d.BadBlocks = append(d.BadBlocks, i)
+		case sum != want:
 			d.BadBlocks = append(d.BadBlocks, i)
 			d.problem("block %d, from byte %d: crc %#08x, %#08x was written", i, i*BlockBytes, sum, want)
 		}

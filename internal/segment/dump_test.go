@@ -71,6 +71,46 @@ func TestDumpFindsDamage(t *testing.T) {
 	}
 }
 
+// One damaged batch is one problem of the batches: those behind it follow all the same.
+func TestDumpNamesADamagedBatchOnce(t *testing.T) {
+	disk, entries, path := dumped(t)
+	b, err := vfs.ReadFile(disk, path+LogSuffix)
+	require.NoError(t, err)
+	at := 0
+	for _, e := range entries[:100] {
+		at += len(e.Bytes)
+	}
+	for _, e := range entries[100:102] { // two in a row, behind their headers
+		b[at+len(e.Bytes)-1] ^= 1
+		at += len(e.Bytes)
+	}
+	require.NoError(t, vfs.WriteFileAtomic(disk, path+LogSuffix, b, 0o600))
+	bad := 0
+	info, err := Dump(disk, path, func(d Dumped) error {
+		if d.Problem != "" {
+			bad++
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, 2, bad)
+	require.Len(t, info.Problems, 2+len(info.BadBlocks))
+	require.Equal(t, extentOf(entries).End, info.End)
+}
+
+// What is missing at the end of a file is said once, however many blocks that is.
+func TestDumpOfAShortFile(t *testing.T) {
+	disk, _, path := dumped(t)
+	b, err := vfs.ReadFile(disk, path+LogSuffix)
+	require.NoError(t, err)
+	require.NoError(t, vfs.WriteFileAtomic(disk, path+LogSuffix, b[:BlockBytes+BlockBytes/2], 0o600))
+	info, err := Dump(disk, path, nil)
+	require.NoError(t, err)
+	require.Greater(t, len(info.BadBlocks), 2)
+	require.LessOrEqual(t, len(info.Problems), 2, "the batch that is cut, and the rest")
+	require.Contains(t, info.Problems[len(info.Problems)-1], "the rest is missing")
+}
+
 // What no checksum of a batch covers is held against the batches before it, also where there is no index to tell.
 func TestDumpFindsABatchOfAnotherSegment(t *testing.T) {
 	disk, entries, path := dumped(t)

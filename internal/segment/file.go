@@ -178,9 +178,6 @@ func (f *File) hint() error {
 	return vfs.Synced(err) // the kernel lost what it had taken: as bad as a sync that fails
 }
 
-// Dirty reports whether Sync has something to do.
-func (f *File) Dirty() bool { return f.unsynced }
-
 // Sync saves the indexes and makes them and all that was written durable.
 func (f *File) Sync() error {
 	if err := f.Save(true); err != nil {

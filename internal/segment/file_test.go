@@ -39,7 +39,7 @@ func TestFileGivesBackWhatWasAppended(t *testing.T) {
 		}
 		check(f)
 		require.NoError(t, f.Sync())
-		require.False(t, f.Dirty())
+		require.False(t, f.unsynced)
 		check(openFile(t, disk, e))
 	}
 }
