@@ -84,26 +84,21 @@ var benchSlices = func() []Slice {
 }()
 
 func BenchmarkFrameAllDirty(b *testing.B) {
-	c := benchCanvas(b, 200, 60)
-	b.ReportAllocs()
-	var version uint64
-	for b.Loop() {
-		version++
-		c.Reset(200, 60, c.theme)
-		drawBench(c, version, 100)
-		c.lines.lines = nil // every line is made anew
-		c.Lines()
-	}
+	benchFrames(b, 100, func(c *Canvas) { c.lines.lines = nil }) // every line is made anew
 }
 
-func BenchmarkFrameFifthDirty(b *testing.B) {
+func BenchmarkFrameFifthDirty(b *testing.B) { benchFrames(b, 20, func(*Canvas) {}) }
+
+// benchFrames draws frames of which so many percent of the rows have changed.
+func benchFrames(b *testing.B, dirty int, drawn func(*Canvas)) {
 	c := benchCanvas(b, 200, 60)
 	b.ReportAllocs()
 	var version uint64
 	for b.Loop() {
 		version++
 		c.Reset(200, 60, c.theme)
-		drawBench(c, version, 20)
+		drawBench(c, version, dirty)
+		drawn(c)
 		c.Lines()
 	}
 }

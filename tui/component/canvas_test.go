@@ -3,6 +3,7 @@ package component
 import (
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
@@ -110,7 +111,7 @@ func TestTextIsWhole(t *testing.T) {
 		{"orders", "orders"},
 		{"日本語", "日本語"},
 		{"é", "é"},
-		{"שלום", "שלום"},
+		{"שלום", `\u{05e9}\u{05dc}\u{05d5}\u{05dd}`},
 		{"\x1b[31mred", `\x1b[31mred`},
 		{"a\nb\tc", `a\nb\tc`},
 		{"x\u202ey", `x\u{202e}y`},
@@ -124,6 +125,39 @@ func TestTextIsWhole(t *testing.T) {
 		c.Text(0, 0, ToEdge, tc.text, styles.Plain)
 		require.Equal(t, tc.want, c.Plain()[0])
 		require.Equal(t, ansi.StringWidth(tc.want), c.Width(tc.text))
+	}
+}
+
+// TestRightToLeft: no rune gets to the terminal that it might order anew, of any script that is written from the right.
+func TestRightToLeft(t *testing.T) {
+	c := NewCanvas(40, 1, styles.NewTheme(styles.NoColor, false))
+	for _, script := range []string{
+		"Hebrew", "Arabic", "Syriac", "Thaana", "Nko", "Samaritan", "Mandaic", "Adlam", "Mende_Kikakui", "Hanifi_Rohingya",
+		"Phoenician", "Imperial_Aramaic", "Old_South_Arabian", "Avestan", "Old_Turkic", "Old_Hungarian", "Yezidi", "Sogdian",
+	} {
+		table := unicode.Scripts[script]
+		require.NotNil(t, table, script)
+		rangetable(table, func(r rune) {
+			c.Reset(40, 1, c.theme)
+			c.Text(0, 0, ToEdge, "a"+string(r)+" 12", styles.Plain)
+			for _, shown := range c.Plain()[0] {
+				require.Less(t, shown, rune(0x80), "%U of %s", r, script)
+			}
+		})
+	}
+}
+
+// rangetable visits the runes of a table.
+func rangetable(t *unicode.RangeTable, visit func(rune)) {
+	for _, r := range t.R16 {
+		for at := rune(r.Lo); at <= rune(r.Hi); at += rune(r.Stride) {
+			visit(at)
+		}
+	}
+	for _, r := range t.R32 {
+		for at := rune(r.Lo); at <= rune(r.Hi); at += rune(r.Stride) {
+			visit(at)
+		}
 	}
 }
 

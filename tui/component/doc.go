@@ -8,7 +8,8 @@
 // Everything that comes from outside (names, keys, values, log lines, errors) goes through Text, which shows
 // control bytes, bidirectional controls and whatever else would act on the terminal in an escaped form, and never
 // draws a grapheme across the edge of its place. Graphemes about whose width terminals disagree are shown rune by
-// rune, so columns stay aligned on all of them. There is no other way onto the canvas for a string.
+// rune, and runes that are written from right to left are spelled, for some terminals would order the line anew: so
+// columns stay aligned on all of them. There is no other way onto the canvas for a string.
 //
 // The components are values: fill in the fields, call Draw. They draw only inside the Rect they get; one that is
 // too small for them is drawn as far as it goes, and nothing panics at any size. The table is virtual: it asks only

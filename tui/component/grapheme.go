@@ -2,6 +2,7 @@ package component
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
@@ -45,7 +46,8 @@ func (g *graphemes) cellOf(s string) (v cell, ok bool) {
 const maxGrapheme = 32
 
 // steadyWidth is the number of columns that a grapheme takes on every terminal, 1 or 2; 0 when terminals differ (they
-// count per rune or per grapheme), when it acts on the terminal, or when it would join with what stands beside it.
+// count per rune or per grapheme), when it acts on the terminal, when it would join with what stands beside it, or when
+// it may move that.
 func steadyWidth(s string) int {
 	w := ansi.GraphemeWidth.StringWidth(s)
 	switch {
@@ -53,6 +55,7 @@ func steadyWidth(s string) int {
 	case w != ansi.WcWidth.StringWidth(s):
 	case term.Escape(s) != s:
 	case endsOpen(s):
+	case strings.ContainsFunc(s, turns):
 	case joins("a", s) || joins(s, "a"):
 	default:
 		return w
@@ -65,6 +68,23 @@ func endsOpen(s string) bool {
 	last, n := utf8.DecodeLastRuneInString(s)
 	half := n == len(s) && last >= 0x1f1e6 && last <= 0x1f1ff
 	return last == 0x200d || half
+}
+
+// turns reports whether a rune is written from right to left. A terminal that orders text itself (VTE, Konsole and the
+// ones of macOS do) takes the numbers and signs beside such a rune along, so that what stands in other columns changes
+// places with it; and the marks that would hold it apart are what the same terminals leave out. So it is spelled. These
+// are the blocks to which Unicode gives that direction, whether their runes are assigned yet or not (UAX #9, 3.2).
+func turns(r rune) bool {
+	switch {
+	case r < 0x590:
+		return false
+	case r <= 0x8ff: // Hebrew, Arabic, Syriac, Thaana, N'Ko, Samaritan, Mandaic
+	case r >= 0xfb1d && r <= 0xfdff, r >= 0xfe70 && r <= 0xfeff: // presentation forms
+	case r >= 0x10800 && r <= 0x10fff, r >= 0x1e800 && r <= 0x1efff: // older and younger scripts
+	default:
+		return false
+	}
+	return true
 }
 
 // joins reports whether the end of a and the start of b would be one grapheme.

@@ -19,7 +19,7 @@ import (
 
 // nasty are names that a terminal must never act on.
 var nasty = []string{
-	"a\x1b[2Jb", "\u202eabc", "名前", "👩‍👩‍👧‍👦", "e\u0301\u0301", "tab\tnew\nline", "\x9b31m", "שלום", "\xff\xfe", "", strings.Repeat("long-", 60), "a b", "ｗｉｄｅ", "\u200b", "\x00",
+	"a\x1b[2Jb", "\u202eabc", "名前", "👩‍👩‍👧‍👦", "e\u0301\u0301", "tab\tnew\nline", "\x9b31m", "שלום", "مرحبا ٣٤", "\xff\xfe", "", strings.Repeat("long-", 60), "a b", "ｗｉｄｅ", "\u200b", "\x00",
 }
 
 // views are all that the pages were made for, and views with nasty names everywhere.

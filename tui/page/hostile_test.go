@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/charmbracelet/x/vt"
 	"github.com/stretchr/testify/require"
@@ -79,6 +80,7 @@ func requireClosedFrames(t *testing.T, c *component.Canvas, w, h int, what strin
 	lines := c.Lines()
 	for _, line := range lines {
 		require.NotContains(t, sgr.ReplaceAllString(line, ""), "\x1b", what)
+		require.False(t, strings.ContainsFunc(line, func(r rune) bool { return unicode.In(r, unicode.Hebrew, unicode.Arabic) }), "%s: a terminal may turn %q around", what, line)
 	}
 	screen := vt.NewEmulator(w, h)
 	defer screen.Close()
