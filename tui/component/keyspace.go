@@ -46,7 +46,7 @@ func (s Slice) end(w int) int {
 // Dense reports whether a bar of w cells shows heat alone: there are too many ranges for boundaries.
 func (k Keyspace) Dense(w int) bool { return len(k.Slices)*2 > w }
 
-// Bar draws the bar into the first row of a rect. Where it is dense the number of ranges stands at its end.
+// Bar draws the bar over all rows of a rect. Where it is dense the number of ranges stands at its end.
 func (k Keyspace) Bar(c *Canvas, r Rect) {
 	if r.Empty() {
 		return
@@ -58,7 +58,7 @@ func (k Keyspace) Bar(c *Canvas, r Rect) {
 	}
 	count := " " + string('×') + Count(len(k.Slices))
 	if w := c.Width(count); w*3 <= r.W {
-		c.TextRight(r.X, r.Y, r.W, count, styles.Dim)
+		c.TextRight(r.X, r.Bottom()-1, r.W, count, styles.Dim)
 		r.W -= w
 	}
 	k.heat(c, r, most)
@@ -76,30 +76,26 @@ func (k Keyspace) most() float64 {
 
 // bar draws each slice with its boundary.
 func (k Keyspace) bar(c *Canvas, r Rect, most float64) {
-	g := c.Glyphs()
-	c.Fill(r.Line(0), g.Quiet, styles.Dim) // where no range is known
+	g, foot := c.Glyphs(), r.Bottom()-1
+	c.Fill(r.Line(r.H-1), g.Quiet, styles.Dim) // where no range is known
 	for _, s := range k.Slices {
 		from, to := column(s.Start, r.W), s.end(r.W)
-		sign, style := c.blockOf(s.Rate, most)
-		if s.Fresh {
-			style = style.Reverse()
-		}
 		for x := from; x < to; x++ {
-			c.Put(r.X+x, r.Y, sign, style)
+			c.tower(r, x, s.Rate, most, s.Fresh)
 		}
 		if s.Start != 0 && to-from > 1 {
-			c.Put(r.X+from, r.Y, g.Boundary, styles.Dim)
+			c.Fill(Rect{r.X + from, r.Y, 1, r.H}, g.Boundary, styles.Dim)
 			from++
 		}
 		if s.Sign != 0 && from < to {
-			c.Put(r.X+from, r.Y, s.Sign, styles.Warn)
+			c.Put(r.X+from, foot, s.Sign, styles.Warn)
 		}
 	}
 }
 
 // heat draws for each cell the hottest of its slices: its colour, and its height too, for colour is never alone.
 func (k Keyspace) heat(c *Canvas, r Rect, most float64) {
-	c.Fill(r.Line(0), c.Glyphs().Quiet, styles.Dim)
+	c.Fill(r.Line(r.H-1), c.Glyphs().Quiet, styles.Dim)
 	drawn, hottest := -1, 0.0
 	for _, s := range k.Slices {
 		from, to := column(s.Start, r.W), max(s.end(r.W), column(s.Start, r.W)+1)
@@ -108,9 +104,22 @@ func (k Keyspace) heat(c *Canvas, r Rect, most float64) {
 				continue
 			}
 			drawn, hottest = x, s.Rate
-			sign, style := c.blockOf(s.Rate, most)
-			c.Put(r.X+x, r.Y, sign, style)
+			c.tower(r, x, s.Rate, most, false)
 		}
+	}
+}
+
+// tower draws a rate as a column of a rect, from its foot up, in the colour of its heat.
+func (c *Canvas) tower(r Rect, x int, rate, most float64, reverse bool) {
+	_, style := c.blockOf(rate, most)
+	if reverse {
+		style = style.Reverse()
+	}
+	ramp := c.theme.Glyphs.Ramp
+	full := len(ramp) - 1
+	step, _ := styles.Step(rate, most, full*r.H)
+	for y := r.Bottom() - 1; y >= r.Y && step >= 0; y, step = y-1, step-full {
+		c.Put(r.X+x, y, ramp[min(step+1, full)], style)
 	}
 }
 

@@ -62,7 +62,10 @@ func (s Style) role() Style {
 func (s Style) index() int { return int(s.role())*attributes + int(s>>8&(attributes-1)) }
 
 // Level is the step of the heat ramp for a value between 0 and most; ok is false when there is nothing to show.
-func Level(value, most float64) (level int, ok bool) {
+func Level(value, most float64) (level int, ok bool) { return Step(value, most, HeatLevels) }
+
+// Step is the same for a ramp of so many steps.
+func Step(value, most float64, steps int) (step int, ok bool) {
 	if !(value > 0) || !(most > 0) {
 		return 0, false
 	}
@@ -70,5 +73,5 @@ func Level(value, most float64) (level int, ok bool) {
 	if share != share {
 		share = 1
 	}
-	return min(int(share*HeatLevels), HeatLevels-1), true
+	return min(int(share*float64(steps)), steps-1), true
 }
