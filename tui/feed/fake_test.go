@@ -21,6 +21,8 @@ type fakeCluster struct {
 	seeds  []string
 	opts   sdk.WatchOptions
 	gone   bool // the topic
+
+	segments []sdk.SegmentRow
 }
 
 func newFake(nodes ...sdk.NodeID) *fakeCluster {
@@ -43,6 +45,12 @@ func (f *fakeCluster) setDown(down bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.down = down
+}
+
+func (f *fakeCluster) segment(id int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.segments = append(f.segments, sdk.SegmentRow{Topic: "orders", Range: 1, Segment: sdk.SegmentDetail{ID: sdk.SegmentID(id)}})
 }
 
 func (f *fakeCluster) ask(what string) error {
@@ -121,7 +129,10 @@ func (f *fakeCluster) DescribeTopic(_ context.Context, name string) (sdk.TopicDe
 }
 
 func (f *fakeCluster) ListSegments(_ context.Context, r sdk.ListSegments) (sdk.SegmentList, error) {
-	return sdk.SegmentList{}, f.ask("segments " + r.Topic)
+	err := f.ask("segments " + r.Topic + r.State)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return sdk.SegmentList{Segments: f.segments[:min(len(f.segments), r.Limit)]}, err
 }
 
 func (f *fakeCluster) ClusterStatus(context.Context) (sdk.ClusterStatus, error) {

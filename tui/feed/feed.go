@@ -41,7 +41,6 @@ type Viewport struct {
 // SegmentsShown selects segments.
 type SegmentsShown struct {
 	Topic string // empty: of all topics
-	State string // active, sealed, under-replicated; empty: any
 }
 
 // LogsShown selects log lines.

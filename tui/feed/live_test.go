@@ -339,6 +339,31 @@ func TestARoundIsBounded(t *testing.T) {
 	})
 }
 
+// Of more segments than a list has room for, those that matter are asked for by themselves, and it is known that there are
+// more.
+func TestMoreSegmentsThanAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := newFake("n1")
+		for i := range segmentLimit - 1 {
+			fake.segment(i + 1)
+		}
+		f := feeding(Live(Options{Connect: fake.connect}))
+		fake.events <- countersOf("n1")
+		f.feed.Show(Viewport{Segments: &SegmentsShown{}})
+		time.Sleep(time.Second)
+		require.Equal(t, 1, fake.count("segments "))
+		require.Zero(t, fake.count("segments active"))
+		require.True(t, f.view().Cluster.ListedSegments.Has(""))
+		fake.segment(segmentLimit)
+		time.Sleep(often)
+		require.Equal(t, 1, fake.count("segments active"))
+		require.Equal(t, 1, fake.count("segments under-replicated"))
+		require.False(t, f.view().Cluster.ListedSegments.Has(""))
+		require.NoError(t, f.feed.Close())
+		<-f.done
+	})
+}
+
 func TestBrokersThatAreTooOldArePolled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newFake("n1")

@@ -47,14 +47,7 @@ func (s *session) pollers(ctx context.Context) {
 			s.l.offer(store.Message{Topics: &store.TopicPage{Topics: list.Topics, Complete: complete}})
 		}
 	})
-	s.every(ctx, wantSegments, func(ctx context.Context, v Viewport) {
-		shown := *v.Segments
-		list, err := admin.ListSegments(ctx, sdk.ListSegments{Topic: shown.Topic, State: shown.State, Limit: segmentLimit})
-		if err == nil {
-			complete := shown.State == "" && len(list.Segments) < segmentLimit && len(list.Missing) == 0
-			s.l.offer(store.Message{Segments: &store.SegmentPage{Topic: shown.Topic, Segments: list.Segments, Complete: complete}})
-		}
-	})
+	s.every(ctx, wantSegments, func(ctx context.Context, v Viewport) { s.segments(ctx, v.Segments.Topic) })
 	s.details(ctx)
 	s.start(func() { s.logs(ctx) })
 }
@@ -69,7 +62,24 @@ func wantSegments(v Viewport) want {
 	if v.Segments == nil {
 		return want{}
 	}
-	return want{often, v.Segments.Topic + "/" + v.Segments.State}
+	return want{often, v.Segments.Topic}
+}
+
+// segments asks for those of a topic, or of all. A list goes by the segments' ids, so one that ends at its limit lacks the
+// youngest: those that lack copies and those that are written to are asked for by themselves then.
+func (s *session) segments(ctx context.Context, topic string) {
+	for _, state := range []string{"", "under-replicated", "active"} {
+		list, err := s.client.Admin().ListSegments(ctx, sdk.ListSegments{Topic: topic, State: state, Limit: segmentLimit})
+		if err != nil {
+			return
+		}
+		full := len(list.Segments) >= segmentLimit
+		page := &store.SegmentPage{Topic: topic, Segments: list.Segments, Complete: state == "" && !full && len(list.Missing) == 0}
+		s.l.offer(store.Message{Segments: page})
+		if state == "" && !full {
+			return
+		}
+	}
 }
 
 func either(yes bool, a, b time.Duration) time.Duration {

@@ -1,8 +1,9 @@
 package page
 
 import (
-	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/term"
 	"github.com/eastguard/eastguard/tui/component"
@@ -10,42 +11,45 @@ import (
 	"github.com/eastguard/eastguard/tui/styles"
 )
 
+// labels are types of events in one word, and how it looks; all others have their first word, plain.
+var labels = map[string]struct {
+	word  string
+	style styles.Style
+}{
+	"SEGMENT_SEALED":   {"SEAL", styles.Plain},
+	"SEGMENT_OPENED":   {"ROLL", styles.Plain},
+	"RANGE_SPLIT":      {"SPLIT", styles.Info},
+	"RANGE_MERGED":     {"MERGE", styles.Info},
+	"REPAIR_STARTED":   {"REPAIR", styles.OK},
+	"SEGMENT_REPAIRED": {"REPAIR", styles.OK},
+	"REPLICA_MENDED":   {"REPAIR", styles.OK},
+	"REPLICA_SHORT":    {"REPAIR", styles.Warn},
+	"NODE_DEAD":        {"SWIM", styles.Bad},
+	"NODE_SUSPECT":     {"SWIM", styles.Warn},
+	"NODE_JOINED":      {"SWIM", styles.OK},
+	"NODE_REFUTED":     {"SWIM", styles.OK},
+	"NODE_LEFT":        {"SWIM", styles.Plain},
+	"LEADER_CHANGED":   {"LEADER", styles.Accent},
+	"SHARD_LED_AGAIN":  {"LEADER", styles.Accent},
+	"SHARD_LEADERLESS": {"LEADER", styles.Bad},
+	"SHARD_RECOVERED":  {"SHARD", styles.Bad},
+	"DATA_DAMAGED":     {"DATA", styles.Bad},
+	"FILE_QUARANTINED": {"FILE", styles.Bad},
+	"DISK_FULL":        {"DISK", styles.Bad},
+	"CLIENT_LOST":      {"CLIENT", styles.Warn},
+	"STREAM_LOST":      {"CLIENT", styles.Warn},
+}
+
 // label is an event's type in one word, and its look.
 func label(e *store.Event) (string, styles.Style) {
-	switch e.Type {
-	case "SEGMENT_SEALED":
-		if strings.HasSuffix(e.Cause, "FAILURE") || field(e.Detail, "loss") != "" {
-			return "SEAL", styles.Warn
-		}
-		return "SEAL", styles.Plain
-	case "SEGMENT_OPENED":
-		return "ROLL", styles.Plain
-	case "RANGE_SPLIT":
-		return "SPLIT", styles.Info
-	case "RANGE_MERGED":
-		return "MERGE", styles.Info
-	case "REPAIR_STARTED", "SEGMENT_REPAIRED", "REPLICA_MENDED":
-		return "REPAIR", styles.OK
-	case "REPLICA_SHORT":
-		return "REPAIR", styles.Warn
-	case "NODE_DEAD":
-		return "SWIM", styles.Bad
-	case "NODE_SUSPECT":
-		return "SWIM", styles.Warn
-	case "NODE_JOINED", "NODE_REFUTED":
-		return "SWIM", styles.OK
-	case "NODE_LEFT":
-		return "SWIM", styles.Plain
-	case "LEADER_CHANGED", "SHARD_LED_AGAIN":
-		return "LEADER", styles.Accent
-	case "SHARD_LEADERLESS":
-		return "LEADER", styles.Bad
-	case "DATA_DAMAGED", "FILE_QUARANTINED", "DISK_FULL", "SHARD_RECOVERED":
-		return first(e.Type), styles.Bad
-	case "CLIENT_LOST", "STREAM_LOST":
-		return "CLIENT", styles.Warn
+	l, ok := labels[e.Type]
+	switch {
+	case !ok:
+		return first(e.Type), styles.Plain
+	case strings.HasPrefix(e.Type, "SEGMENT_") && (strings.HasSuffix(e.Cause, "FAILURE") || store.Field(e.Detail, "loss") != ""):
+		return l.word, styles.Warn
 	}
-	return first(e.Type), styles.Plain
+	return l.word, l.style
 }
 
 // first is the first word of a type: NODE of NODE_STARTED.
@@ -54,103 +58,178 @@ func first(kind string) string {
 	return word
 }
 
-// field is the value that a detail has for a key. A value goes on until the next word with a = in it.
-func field(detail, key string) string {
-	rest := detail
-	if !strings.HasPrefix(rest, key+"=") {
-		at := strings.Index(rest, " "+key+"=")
-		if at < 0 {
-			return ""
-		}
-		rest = rest[at+1:]
-	}
-	rest = rest[len(key)+1:]
-	for i := 0; i < len(rest); i++ {
-		if rest[i] == ' ' && startsField(rest[i+1:]) {
-			return rest[:i]
-		}
-	}
-	return rest
+// telling is what an event says, part by part.
+type telling struct {
+	e     *store.Event
+	long  bool   // with all there is
+	told  bool   // who tells of it stands beside it
+	arrow string // between what was and what is
+	times string // before how often
+	parts []string
 }
 
-func startsField(s string) bool {
-	word, _, _ := strings.Cut(s, " ")
-	return strings.IndexByte(word, '=') > 0
+// tellers tell of an event behind its subject, by its type; of all others tellRest does.
+var tellers = map[string]func(*telling){
+	"SEGMENT_SEALED":   (*telling).sealed,
+	"SEGMENT_OPENED":   (*telling).opened,
+	"RANGE_SPLIT":      (*telling).split,
+	"RANGE_MERGED":     (*telling).merged,
+	"SEGMENT_REPAIRED": (*telling).repaired,
+	"NODE_SUSPECT":     (*telling).believed,
+	"NODE_DEAD":        (*telling).believed,
+	"NODE_REFUTED":     (*telling).believed,
+	"NODE_JOINED":      (*telling).believed,
+	"NODE_LEFT":        (*telling).believed,
+	"STREAM_LOST":      (*telling).silent,
+	"STREAM_BACK":      (*telling).heard,
+	"CLIENT_LOST":      (*telling).alone,
 }
 
-// tell is what an event says, in parts; long is with all there is.
-func (d *drawing) tell(e *store.Event, long bool) string {
-	var b strings.Builder
-	add := func(parts ...string) {
-		for _, p := range parts {
-			if p == "" {
-				return
-			}
-		}
-		if b.Len() > 0 {
-			b.WriteString("  ")
-		}
-		for _, p := range parts {
-			b.WriteString(p)
-		}
-	}
-	arrow := d.arrow(long)
-	add(e.Subject)
-	switch e.Type {
-	case "SEGMENT_SEALED":
-		add(field(e.Detail, "segment"), arrow, field(e.Detail, "next"))
-		add(e.Cause)
-		add("lost ", field(e.Detail, "lost"))
-		d.gap(add, e, long)
-		add("replicas ", strings.ReplaceAll(field(e.Detail, "replicas"), ",", " "))
-		if field(e.Detail, "loss") != "" {
-			add("acked records may be gone")
-		}
-	case "SEGMENT_OPENED":
-		add(field(e.Detail, "previous"), arrow, field(e.Detail, "segment"))
-		add(e.Cause)
-		d.gap(add, e, long)
-	case "RANGE_SPLIT":
-		b.WriteString(" " + d.say("→", ">") + " " + strings.ReplaceAll(field(e.Detail, "children"), ",", " "))
-		add("at ", shortHash(field(e.Detail, "at"), d))
-		add(e.Cause, d.say("×", "x"), field(e.Detail, "streak"))
-	case "RANGE_MERGED":
-		b.Reset()
-		topic, child, _ := strings.Cut(e.Subject, "/")
-		add(topic + "/" + strings.ReplaceAll(field(e.Detail, "parents"), ",", " + ") + " " + d.say("→", ">") + " " + child)
-		add(e.Cause)
-	case "SEGMENT_REPAIRED":
-		add(field(e.Detail, "segment"))
-		add(field(e.Detail, "target"), " caught up ", field(e.Detail, "took"))
-	case "NODE_SUSPECT", "NODE_DEAD", "NODE_REFUTED", "NODE_JOINED", "NODE_LEFT":
-		add(e.Before, arrow, e.After)
-		if e.Before == "" {
-			add(strings.ToLower(strings.TrimPrefix(e.Type, "NODE_")))
-		}
-		add("inc ", field(e.Detail, "boot"))
-		add("by ", string(e.Node)) // each node tells what it believes
-	case "STREAM_LOST":
-		b.WriteString(" is not heard any more")
-		add(e.Detail)
-	case "STREAM_BACK":
-		b.WriteString(" is heard again")
-	case "CLIENT_LOST":
-		add("no broker answers")
-		add(e.Detail)
-	default:
-		add(verb(e))
-		add(e.Before, arrow, e.After)
-		if e.Before == "" {
-			add(e.After)
-		}
-		add(e.Cause)
-		d.gap(add, e, long)
-		add(withoutShard(e.Detail, e.Subject))
+// tell is what an event says; long is with all there is, told where the node that tells it stands beside it.
+func (d *drawing) tell(e *store.Event, long, told bool) string {
+	t := &telling{e: e, long: long, told: told, arrow: d.say("→", ">"), times: d.say("×", "x")}
+	t.add(e.Subject)
+	if tell := tellers[e.Type]; tell != nil {
+		tell(t)
+	} else {
+		t.rest()
 	}
 	if long {
-		add("by ", e.Actor)
+		t.add("by ", e.Actor)
 	}
-	return b.String()
+	return strings.Join(t.parts, "  ")
+}
+
+// add adds a part that is made of pieces, unless one of them is missing.
+func (t *telling) add(pieces ...string) {
+	if !slices.Contains(pieces, "") {
+		t.parts = append(t.parts, strings.Join(pieces, ""))
+	}
+}
+
+// to adds what became of something: before → after.
+func (t *telling) to(before, after string) {
+	if t.long {
+		t.add(before, " "+t.arrow+" ", after)
+	} else {
+		t.add(before, t.arrow, after)
+	}
+}
+
+// become says behind the subject what it is now: orders/r17 → r41 r42.
+func (t *telling) become(subject, now string) {
+	t.parts = []string{subject + " " + t.arrow + " " + now}
+}
+
+func (t *telling) field(key string) string { return store.Field(t.e.Detail, key) }
+
+// list is a field of several names, with something between them.
+func (t *telling) list(key, between string) string {
+	return strings.ReplaceAll(t.field(key), ",", between)
+}
+
+func (t *telling) sealed() {
+	t.to(t.field("segment"), t.field("next"))
+	t.add(t.e.Cause)
+	t.add("lost ", t.field("lost"))
+	t.gap()
+	t.add("replicas ", t.list("replicas", " "))
+	if t.field("loss") != "" {
+		t.add("acked records may be gone")
+	}
+}
+
+func (t *telling) opened() {
+	t.to(t.field("previous"), t.field("segment"))
+	t.add(t.e.Cause)
+	t.gap()
+}
+
+func (t *telling) split() {
+	t.become(t.e.Subject, t.list("children", " "))
+	at := t.field("at")
+	if len(at) == 18 { // a position in 16 digits: 0x5000 is enough of it
+		at = at[:6]
+	}
+	t.add("at ", at)
+	t.add(t.e.Cause, t.times, t.field("streak"))
+}
+
+func (t *telling) merged() {
+	topic, child, _ := strings.Cut(t.e.Subject, "/")
+	t.become(topic+"/"+t.list("parents", " + "), child)
+	t.add(t.e.Cause)
+}
+
+func (t *telling) repaired() {
+	t.add(t.field("segment"))
+	t.add(t.field("target"), " caught up ", t.field("took"))
+}
+
+// believed is what a node believes of another: each tells it, so it says who does.
+func (t *telling) believed() {
+	t.to(t.e.Before, t.e.After)
+	if t.e.Before == "" {
+		t.add(strings.ToLower(strings.TrimPrefix(t.e.Type, "NODE_")))
+	}
+	t.add("boot ", t.field("boot"))
+	if !t.told {
+		t.add("by ", string(t.e.Node))
+	}
+}
+
+func (t *telling) silent() {
+	t.parts = []string{t.e.Subject + " is not heard any more"}
+	t.add(t.e.Detail)
+}
+
+func (t *telling) heard() { t.parts = []string{t.e.Subject + " is heard again"} }
+
+func (t *telling) alone() {
+	t.add("no broker answers")
+	t.add(t.e.Detail)
+}
+
+// rest is all that an event of any type has.
+func (t *telling) rest() {
+	e := t.e
+	t.add(verb(e))
+	if e.Before == "" {
+		t.add(e.After)
+	} else {
+		t.to(e.Before, e.After)
+	}
+	t.add(e.Cause)
+	t.gap()
+	t.add(t.details())
+}
+
+// gap is how long producers, or a shard, stood still.
+func (t *telling) gap() {
+	switch gap := span(time.Duration(t.e.GapMs) * time.Millisecond); {
+	case t.e.GapMs <= 0:
+	case t.e.Type == "LEADER_CHANGED" || t.e.Type == "SHARD_LED_AGAIN":
+		t.add("leaderless ", gap)
+	case t.long:
+		t.add("produce gap ", gap)
+	default:
+		t.add("gap ", strings.ReplaceAll(gap, " ", ""))
+	}
+}
+
+// details are the fields of an event but for what its subject says already.
+func (t *telling) details() string {
+	var list []string
+	for key, value := range store.Fields(t.e.Detail) {
+		switch {
+		case key == "shard" && strings.HasPrefix(t.e.Subject, "shard "):
+		case key == "detail":
+			list = append(list, value)
+		default:
+			list = append(list, key+"="+quoted(value))
+		}
+	}
+	return strings.Join(list, " ")
 }
 
 // verb is what a type says behind its first word: created, of TOPIC_CREATED. Where a state follows it is said already.
@@ -160,43 +239,6 @@ func verb(e *store.Event) string {
 		return ""
 	}
 	return strings.ToLower(strings.ReplaceAll(rest, "_", " "))
-}
-
-func (d *drawing) arrow(long bool) string {
-	if long {
-		return " " + d.say("→", ">") + " "
-	}
-	return d.say("→", ">")
-}
-
-func (d *drawing) gap(add func(...string), e *store.Event, long bool) {
-	switch {
-	case e.GapMs <= 0:
-	case e.Type == "LEADER_CHANGED" || e.Type == "SHARD_LED_AGAIN":
-		add(fmt.Sprintf("leaderless %d ms", e.GapMs))
-	case long:
-		add(fmt.Sprintf("produce gap %d ms", e.GapMs))
-	default:
-		add(fmt.Sprintf("gap %dms", e.GapMs))
-	}
-}
-
-// withoutShard leaves out of a detail what the subject says already.
-func withoutShard(detail, subject string) string {
-	if strings.HasPrefix(subject, "shard ") {
-		if s := field(detail, "shard"); s != "" {
-			detail = strings.TrimSpace(strings.Replace(detail, "shard="+s, "", 1))
-		}
-	}
-	return strings.TrimPrefix(detail, "detail=")
-}
-
-// shortHash is a position in 16 digits as 0x5000…
-func shortHash(s string, d *drawing) string {
-	if len(s) != 18 {
-		return s
-	}
-	return s[:6] + string(d.c.Glyphs().Ellipsis)
 }
 
 // searched is what a filter sees of an event.
@@ -216,15 +258,15 @@ func (d *drawing) stamp(e *store.Event, long bool) string {
 
 // drawEvent draws one line: time, type and what it says.
 func (d *drawing) drawEvent(line component.Rect, e *store.Event) {
-	long := line.W >= 100
+	long, told := line.W >= 100, line.W >= 150
 	word, style := label(e)
 	pen := d.c.Pen(line).Text(d.stamp(e, long), styles.Dim).Skip(1)
 	if long {
 		pen.Skip(1)
 	}
 	pen.Field(max(7, d.c.Width(word)+1), word, style)
-	if long && line.W >= 150 {
-		pen.Field(6, string(e.Node), styles.Dim)
+	if told {
+		pen.Field(max(d.nodeWidth()+1, 6), string(e.Node), styles.Dim)
 	}
-	pen.Text(term.Escape(d.tell(e, long)), styles.Plain)
+	pen.Text(term.Escape(d.tell(e, long, told)), styles.Plain)
 }

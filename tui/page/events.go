@@ -83,27 +83,23 @@ func (events) Draw(c *component.Canvas, body component.Rect, v *store.View, st *
 
 // drawEvents draws a panel of events; it is on the overview too.
 func drawEvents(d *drawing, r component.Rect, panel int, full bool) {
-	note := "newest first"
+	filter := d.filtered(panel, r.W, eventTable.ordered(d.v, d.st, panel).o)
+	order, types, node, kept := "newest first", "all types", "", ""
 	if d.st.Frame.Paused || d.st.Frame.Past {
-		note = "as of " + d.st.Frame.clock(d.st.Frame.Now)
+		order = "as of " + d.st.Frame.clock(d.st.Frame.Now)
 	}
-	types := "all types"
 	if d.st.Types != "" {
 		types = d.st.Types
-	}
-	if r.W >= 100 || full {
-		note += "  " + types
+	} else if r.W < 100 && !full {
+		types = ""
 	}
 	if d.st.Node != "" {
-		note += "  node " + string(d.st.Node)
+		node = "node " + string(d.st.Node)
 	}
-	switch text := d.filtered(panel, eventTable.ordered(d.v, d.st, panel).o); {
-	case text != "":
-		note = text + "  " + note
-	case full:
-		note += "  " + component.Count(d.v.Events.Len()) + " kept"
+	if full && filter == "" {
+		kept = component.Count(d.v.Events.Len()) + " kept"
 	}
-	inside := d.box(r, panel, "Events", note)
+	inside := d.box(r, panel, "Events", d.join(r, "Events", filter, order, types, node, kept))
 	eventTable.drawLines(d, panel, r, inside, d.drawEvent, "nothing has happened yet", "brokers keep their last 10,000 events, from their start on")
 }
 
@@ -142,7 +138,7 @@ func aboutEvent(v *store.View, st *State, panel int) Subject {
 	case inShard:
 		s.Open, s.Row, s.Describe = Shards, shard, []string{"shard", "describe", shard}
 	case strings.HasPrefix(e.Type, "SEGMENT_"), strings.HasPrefix(e.Type, "RE") && inTopic:
-		s.Topic, s.Range, s.Open, s.Row = topic, rng, Segments, field(e.Detail, "segment")
+		s.Topic, s.Range, s.Open, s.Row = topic, rng, Segments, store.Field(e.Detail, "segment")
 	case strings.HasPrefix(e.Type, "RANGE_"):
 		s.Topic, s.Range, s.Open = topic, rng, Ranges
 	case strings.HasPrefix(e.Type, "TOPIC_"):

@@ -92,7 +92,7 @@ func share(part, whole int64) string {
 	if whole <= 0 {
 		return none
 	}
-	return fmt.Sprintf("%d%%", part*100/whole)
+	return fmt.Sprintf("%.0f%%", 100*float64(part)/float64(whole))
 }
 
 func perMillion(n int) string {
@@ -105,10 +105,10 @@ func perMillion(n int) string {
 // hash is the first digits of a position or a hash: 0x5000.
 func hash(h uint64) string { return fmt.Sprintf("0x%04x", h>>48) }
 
-// end is the end of a slice of the hash space, of which 0 is all of it.
+// end is the end of a slice of the hash space, which is not in the slice any more; 0 is that of all of it.
 func end(h uint64) string {
 	if h == 0 {
-		return "0xffff"
+		return "2^64"
 	}
 	return hash(h)
 }

@@ -86,6 +86,38 @@ func TestListedLater(t *testing.T) {
 	}
 }
 
+// TestPartsAreSaidToBeParts: a table that does not have all that there is says so in its frame, and that its filter is of
+// those alone, at every size; one that has all says nothing.
+func TestPartsAreSaidToBeParts(t *testing.T) {
+	s := newScript(5)
+	s.hello()
+	s.topicList()
+	s.segments()
+	s.at(0, store.Message{Totals: &store.Totals{Topics: 214, Segments: 44_012}})
+	filter := Filter{Text: "orders", Match: func(text string) bool { return strings.Contains(text, "orders") }}
+	shown := func(id ID, size int, set func(*State)) string {
+		lines := drawn(Get(id), s.view(), sizes[size].w, sizes[size].h, styles.NewTheme(styles.NoColor, false), set).Plain()
+		return strings.Join(lines, "\n")
+	}
+	for size := range sizes {
+		require.Contains(t, shown(Segments, size, nil), " 27 of 44,012 known  sort: state ▲ ")
+		require.Contains(t, shown(Segments, size, func(st *State) { st.Topic = "orders" }), "─ Segments of orders ─")
+		require.Contains(t, shown(Segments, size, func(st *State) { st.Topic = "orders" }), " 5 of 320 known ")
+		require.Contains(t, shown(Segments, size, func(st *State) { st.Topic, st.Range = "orders", "r9" }), " 2 known so far ")
+		require.Contains(t, shown(Segments, size, func(st *State) { st.Filter = filter }), " filter: orders  5 of 27  27 of 44,012 known ")
+		require.Contains(t, shown(Ranges, size, nil), "no active range of orders is known yet")
+	}
+	require.NotContains(t, shown(Topics, 2, nil), " known  ")
+	s.at(0, store.Message{Topics: &store.TopicPage{Topics: []sdk.TopicSummary{{Name: "orders"}}}})
+	for size := range sizes {
+		require.Contains(t, shown(Topics, size, nil), " 6 of 214 known  sort: rate ▼ ")
+		require.Contains(t, shown(Overview, size, nil), " 6 of 214 known ")
+	}
+	s.at(0, store.Message{Segments: &store.SegmentPage{Topic: "orders", Complete: true}})
+	require.NotContains(t, shown(Segments, 0, func(st *State) { st.Topic = "orders" }), " known  ")
+	require.Contains(t, shown(Segments, 0, nil), " known ")
+}
+
 // TestEventsSayWhat has the verb of an event, too.
 func TestEventsSayWhat(t *testing.T) {
 	s := newScript(5)
@@ -94,11 +126,14 @@ func TestEventsSayWhat(t *testing.T) {
 	text := strings.Join(drawn(Get(Events), s.view(), 80, 24, styles.NewTheme(styles.NoColor, false), nil).Plain(), "\n")
 	require.Contains(t, text, "TOPIC  orders  created  shard=1")
 	require.Contains(t, text, "NODE   n1  started  boot=3")
+	s.event(1, time.Second, sdk.Event{Type: "FILE_QUARANTINED", Subject: "n1", Detail: `detail="2 bytes too many" file="a b.seg" shard=3`})
+	text = strings.Join(drawn(Get(Events), s.view(), 80, 24, styles.NewTheme(styles.NoColor, false), nil).Plain(), "\n")
+	require.Contains(t, text, `FILE   n1  quarantined  2 bytes too many file="a b.seg" shard=3`)
 	s.event(2, time.Second, sdk.Event{Type: "NODE_DEAD", Subject: "n3", Before: "suspect", After: "dead", Detail: "boot=7"})
 	s.event(4, time.Second, sdk.Event{Type: "NODE_JOINED", Subject: "n3", After: "alive", Detail: "boot=8"})
 	text = strings.Join(drawn(Get(Events), s.view(), 80, 24, styles.NewTheme(styles.NoColor, false), nil).Plain(), "\n")
-	require.Contains(t, text, "SWIM   n3  suspect→dead  inc 7  by n2", "several tell the same: each says who it is")
-	require.Contains(t, text, "SWIM   n3  joined  inc 8  by n4")
+	require.Contains(t, text, "SWIM   n3  suspect→dead  boot 7  by n2", "several tell the same: each says who it is")
+	require.Contains(t, text, "SWIM   n3  joined  boot 8  by n4")
 }
 
 // TestGoldens draws each page at each size in each colour mode. The plain text is one file, what it looks like another.

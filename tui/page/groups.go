@@ -112,11 +112,11 @@ var noGroups = []string{"no consumer groups yet: this version has none", "consum
 
 // drawGroups is the panel of the groups, on the overview too.
 func drawGroups(d *drawing, r component.Rect, panel int) {
-	note := ""
+	var notes []string
 	if n := d.v.Groups.Len(); n > 0 {
-		note = plural(n, "group") + "  " + groupTable.note(d, panel)
+		notes = append(groupTable.notes(d, panel, r.W), plural(n, "group"))
 	}
-	inside := d.box(r, panel, "Consumer groups", note)
+	inside := d.box(r, panel, "Consumer groups", d.join(r, "Consumer groups", notes...))
 	groupTable.draw(d, panel, r, inside, noGroups...)
 }
 

@@ -106,10 +106,7 @@ func drawHottest(d *drawing, r component.Rect, panel int) {
 		note = "keyspace 0x0000 " + strings.Repeat(string(d.c.Glyphs().Horizontal), 13) + string(d.c.Glyphs().Crumb) + " 0xffff"
 	}
 	list := topicTable.ordered(d.v, d.st, panel)
-	if text := d.filtered(panel, list.o); text != "" {
-		note = text
-	}
-	inside := d.box(r, panel, "Hottest topics", note)
+	inside := d.box(r, panel, "Hottest topics", d.join(r, "Hottest topics", d.filtered(panel, r.W, list.o), list.known(), note))
 	at := PanelAt{Panel: panel, Box: r, Table: component.TableView{Rows: inside}}
 	if list.Len() == 0 {
 		d.st.Shown.Panels = append(d.st.Shown.Panels, at)

@@ -88,14 +88,11 @@ func (logs) Draw(c *component.Canvas, body component.Rect, v *store.View, st *St
 	if st.Node != "" {
 		node = "node " + string(st.Node)
 	}
-	note := level + "  " + node
-	if text := d.filtered(0, logTable.ordered(v, st, 0).o); text != "" {
-		note = text + "  " + note
-	}
+	follows := ""
 	if st.Follow && !st.Frame.Paused {
-		note += "  follow"
+		follows = "follow"
 	}
-	inside := d.box(body, 0, "Logs", note)
+	inside := d.box(body, 0, "Logs", d.join(body, "Logs", d.filtered(0, body.W, logTable.ordered(v, st, 0).o), level, node, follows))
 	if st.Follow && st.Panels[0].Selected == "" {
 		st.Panels[0].Scroll = v.Logs.Len() // the end: the table comes back to its last screen
 	}
@@ -112,10 +109,18 @@ func (d *drawing) drawLog(line component.Rect, l *store.LogLine) {
 		layout = "15:04:05.000"
 	}
 	pen := d.c.Pen(line).Text(d.st.Frame.local(l.At).Format(layout), styles.Dim).Skip(1).
-		Field(5, word, style).Skip(1).Field(max(d.nodeWidth(), 3), string(l.Node), styles.Accent).Skip(1).Text(l.Message, textStyle(style))
+		Field(5, word, style).Skip(1).Field(max(d.nodeWidth(), 3), string(l.Node), styles.Accent).Skip(1).Text(l.Message, textStyle(style)).Skip(1)
 	for _, a := range l.Attrs {
-		pen.Skip(1).Text(a.Key+"=", styles.Dim).Text(a.Value, styles.Plain)
+		pen.Skip(1).Text(a.Key+"=", styles.Dim).Text(quoted(a.Value), styles.Plain)
 	}
+}
+
+// quoted is a value that is told from what follows it, as eg-cli has it.
+func quoted(value string) string {
+	if value == "" || strings.ContainsAny(value, ` "=`) {
+		return strconv.Quote(value)
+	}
+	return value
 }
 
 // textStyle lets errors stand out; all else is plain.

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -27,16 +28,16 @@ var nodeTable = &table[*store.Node]{
 	},
 	faded: func(_ *drawing, n *store.Node) bool { return n.State == "dead" || n.State == "left" },
 	cols: []col[*store.Node]{
-		{name: "NODE", w: 4, most: 8, less: byNode, cell: func(_ *drawing, n *store.Node) (string, styles.Style) { return string(n.ID), styles.Accent }},
+		{name: "NODE", w: 4, most: 7, less: byNode, cell: func(_ *drawing, n *store.Node) (string, styles.Style) { return string(n.ID), styles.Accent }},
 		{name: "ST", w: 2, most: 9, less: byState, paint: paintState},
-		{name: "INC", w: 3, right: true, rank: 2, value: func(n *store.Node) float64 { return float64(n.Boot) }, cell: told(func(n *store.Node) int64 { return int64(n.Boot) })},
+		{name: "BOOT", w: 4, right: true, rank: 2, value: func(n *store.Node) float64 { return float64(n.Boot) }, cell: told(func(n *store.Node) int64 { return int64(n.Boot) })},
 		{name: "ADDRESS", w: 15, most: 21, rank: 6, cell: func(_ *drawing, n *store.Node) (string, styles.Style) { return plain(n.Address) }},
 		{name: "RACK", w: 5, rank: 7, cell: func(_ *drawing, n *store.Node) (string, styles.Style) { return plain(orNone(n.Rack)) }},
 		{name: "VNODES", w: 6, right: true, rank: 8, cell: told(func(n *store.Node) int64 { return int64(n.Vnodes) })},
 		{name: "OWNS", w: 5, right: true, rank: 7, value: func(n *store.Node) float64 { return float64(n.OwnsPerMillion) }, cell: func(_ *drawing, n *store.Node) (string, styles.Style) {
 			return perMillion(n.OwnsPerMillion), freshness(n)
 		}},
-		{name: "LEAD", w: 4, right: true, rank: 1, value: func(n *store.Node) float64 { return float64(n.ShardLeaders) }, cell: told(func(n *store.Node) int64 { return int64(n.ShardLeaders) })},
+		{name: "SHARDS", w: 6, right: true, rank: 1, value: func(n *store.Node) float64 { return float64(n.ShardLeaders) }, cell: told(func(n *store.Node) int64 { return int64(n.ShardLeaders) })},
 		{name: "SEGS", w: 4, right: true, rank: 1, value: func(n *store.Node) float64 { return float64(n.Segments) }, cell: told(func(n *store.Node) int64 { return int64(n.Segments) })},
 		{name: "IN/s", w: 6, right: true, rough: true, rank: 3, value: func(n *store.Node) float64 { return n.InBytes }, cell: counted(func(n *store.Node) string { return component.Short(n.InBytes) })},
 		{name: "OUT/s", w: 6, right: true, rough: true, rank: 3, value: func(n *store.Node) float64 { return n.OutBytes }, cell: counted(func(n *store.Node) string { return component.Short(n.OutBytes) })},
@@ -185,11 +186,11 @@ func nodesNote(d *drawing, wide bool) string {
 
 // drawNodes draws the panel of the nodes.
 func drawNodes(d *drawing, r component.Rect, panel int) {
-	note := nodesNote(d, r.W >= 100)
-	if r.W >= 100 {
-		note += "  " + nodeTable.note(d, panel)
+	notes := slices.Insert(nodeTable.notes(d, panel, r.W), 1, nodesNote(d, r.W >= 100))
+	if r.W < 100 {
+		notes = notes[:2] // without the order, which anybody sees
 	}
-	inside := d.box(r, panel, "Nodes", note)
+	inside := d.box(r, panel, "Nodes", d.join(r, "Nodes", notes...))
 	nodeTable.draw(d, panel, r, inside, "no node is known yet", "the first broker that answers tells of the others")
 }
 

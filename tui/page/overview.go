@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -197,30 +196,6 @@ func (d *drawing) totalLag() (lag int64) {
 	return lag
 }
 
-// verdict is the health in a word.
-func (d *drawing) verdict() (string, styles.Style) {
-	if d.v.Health.At.IsZero() {
-		return "not checked yet", styles.Dim
-	}
-	warn, fail := 0, 0
-	for _, c := range d.v.Health.Checks {
-		switch c.Result {
-		case sdk.HealthWarn:
-			warn++
-		case sdk.HealthFail:
-			fail++
-		case sdk.HealthPass:
-		}
-	}
-	switch {
-	case fail > 0:
-		return fmt.Sprintf("FAIL %d", fail), styles.Bad.Bold()
-	case warn > 0:
-		return fmt.Sprintf("WARN %d", warn), styles.Warn.Bold()
-	}
-	return "PASS", styles.OK
-}
-
 // spark draws a series of one sample a second, so many seconds a cell. Cells begin at multiples of that, so that what is
 // past stays as it was drawn.
 func (d *drawing) spark(r component.Rect, s store.Series, seconds int, style styles.Style) {
@@ -352,50 +327,6 @@ func micros(us int64, n uint64) string {
 		return none
 	}
 	return ms(us) + " ms"
-}
-
-// health is the checks with their verdicts.
-func (d *drawing) health(r component.Rect) {
-	verdict, style := d.verdict()
-	h := &d.v.Health
-	inside := d.plainBox(r, "Health", verdict, style)
-	if h.At.IsZero() {
-		d.empty(inside, "no broker has given its verdict yet", "it is asked for every few seconds")
-		return
-	}
-	g := d.c.Glyphs()
-	checks := h.Checks
-	if len(checks) > inside.H { // what is wrong must be seen
-		checks = slices.Clone(checks)
-		slices.SortStableFunc(checks, func(a, b sdk.HealthCheck) int { return cmp.Compare(b.Result, a.Result) })
-	}
-	signs := map[sdk.HealthResult]rune{sdk.HealthPass: g.Good, sdk.HealthWarn: g.Attention, sdk.HealthFail: g.Broken}
-	name := 12
-	for i := range checks {
-		name = max(name, len(checks[i].Name)+2)
-	}
-	spare, y := inside.H-len(checks), 0
-	for _, c := range checks {
-		pen := d.c.Pen(inside.Line(y)).Sign(signs[c.Result], verdictStyle(c.Result)).Skip(1)
-		if name <= inside.W*2/5 || c.Detail == "" {
-			pen.Field(name-1, c.Name, styles.Plain).Skip(1)
-		} // else the detail says it all
-		lines := []string{c.Detail}
-		if room := pen.Rest(); room.W > 12 {
-			if lines = d.c.Wrap(c.Detail, room.W); len(lines) > spare+1 {
-				lines = []string{c.Detail}
-			}
-		}
-		for i, text := range lines {
-			line := inside.Line(y + i)
-			d.c.Pen(line).To(pen.Rest().X-line.X).Text(text, styles.Plain)
-		}
-		spare, y = spare-len(lines)+1, y+len(lines)
-	}
-	if old := d.st.Frame.Now.Sub(h.At); old > 30*time.Second {
-		d.c.Fade(inside)
-		d.c.Pen(inside.Line(inside.H-1)).AtRight("as of "+component.Age(old)+" ago", styles.Warn)
-	}
 }
 
 // topicsAndRanges is the hottest topics, and what the ranges are like as a whole.

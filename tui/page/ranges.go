@@ -53,8 +53,13 @@ var rangeTable = &table[*store.Range]{
 	source: func(v *store.View, st *State) source[*store.Range] {
 		topic := TopicOf(v, st)
 		list := v.RangesOf(topic)
+		t := v.Topics.Get(topic)
+		part, all := t == nil || t.Detailed.IsZero(), 0
+		if t != nil {
+			all = t.Ranges
+		}
 		return source[*store.Range]{
-			version: v.Ranges.Version, scope: topic, n: len(list), at: func(i int) *store.Range { return list[i] },
+			version: v.Ranges.Version, scope: topic, n: len(list), part: part, all: all, at: func(i int) *store.Range { return list[i] },
 			find: func(id string) int {
 				key, ok := rangeKey(id)
 				if !ok {
@@ -173,7 +178,7 @@ func (p ranges) Draw(c *component.Canvas, body component.Rect, v *store.View, st
 		top, body = body.CutTop(min(max(body.H/2, 6), 16))
 		d.keyspaceOf(top, topic)
 	}
-	inside := d.box(body, 0, "Ranges", rangeTable.note(d, 0))
+	inside := d.box(body, 0, "Ranges", d.join(body, "Ranges", rangeTable.notes(d, 0, body.W)...))
 	rangeTable.draw(d, 0, body, inside, "no range of "+topic+" is known yet", "they are asked for while this page is open")
 }
 
@@ -200,10 +205,12 @@ func (d *drawing) keyspaceOf(r component.Rect, topic string) {
 			k.Slices[i].Name = r.Key.Range.String()
 		}
 	}
-	k.Scale(d.c, inside.Line(0))
-	k.Bar(d.c, inside.Line(1))
-	k.Names(d.c, inside.Line(2))
-	_, rest := inside.CutTop(3)
+	scale, rest := inside.CutTop(1)
+	k.Scale(d.c, scale)
+	bar, rest := rest.CutTop(min(max(rest.H-9, 1), 4)) // the room that lineage of some depth leaves
+	k.Bar(d.c, bar)
+	names, rest := rest.CutTop(1)
+	k.Names(d.c, names)
 	line, rest := rest.CutTop(1) // blank while nothing has changed, so that nothing moves when it does
 	if change := d.lastChange(topic, 5*time.Minute); change != nil && !line.Empty() {
 		component.DrawNote(d.c, line, d.changeNote(change, "", true))

@@ -61,9 +61,9 @@ func drawRing(d *drawing, r component.Rect, panel int, alone bool) {
 	}
 	note := ""
 	if len(nodes) > 0 {
-		note = fmt.Sprintf("%d%s%d", len(nodes), d.say("×", "x"), vnodes)
+		note = fmt.Sprintf("%d %s %s vnodes", len(nodes), d.say("×", "x"), component.Count(vnodes))
 		if r.W >= 60 {
-			note = fmt.Sprintf("%d nodes %s %d vnodes", len(nodes), d.say("×", "x"), vnodes)
+			note = strings.Replace(note, " ", " nodes ", 1)
 		}
 	}
 	inside := d.box(r, panel, "SWIM ring", note)
@@ -229,7 +229,7 @@ func (d *drawing) ringFacts(nodes []*store.Node, room int) []string {
 	c := &d.v.Cluster
 	agree := "view not known"
 	if c.AgreeOf > 0 {
-		agree = fmt.Sprintf("view agree %d/%d", c.Agree, c.AgreeOf)
+		agree = fmt.Sprintf("view agreement %d/%d", c.Agree, c.AgreeOf)
 	}
 	facts := []string{agree}
 	if c.RingHash != 0 {
@@ -249,19 +249,15 @@ func (d *drawing) ringFacts(nodes []*store.Node, room int) []string {
 	if !c.Disagreed.IsZero() && c.DisagreedFor > 0 {
 		facts = append(facts, "agreed "+age(c.Disagreed.Add(c.DisagreedFor), d.st.Frame.Now)+" ago after "+span(c.DisagreedFor))
 	}
-	facts = append(facts, fmt.Sprintf("inc max %d", boots))
+	facts = append(facts, fmt.Sprintf("boot max %d", boots))
 	return facts[:min(len(facts), max(room, 1))]
 }
 
 // middle writes lines inside of the ring, as far as they meet no node.
 func (d *drawing) middle(r component.Rect, lines []string, taken []spot) {
 	top := r.Y + (r.H-len(lines))/2
-	widest := 0
-	for _, l := range lines {
-		widest = max(widest, d.c.Width(l))
-	}
-	widest = min(widest, r.W*3/5) // an error may be longer than the ring is wide
-	x := r.X + (r.W-widest)/2
+	widest := r.W * 3 / 5
+	x := r.X + r.W/4 // whatever the lines say, so that none moves when another changes
 	for i, text := range lines {
 		y := top + i
 		if y < r.Y || y >= r.Bottom() || text == "" {
@@ -281,7 +277,7 @@ func (d *drawing) middle(r component.Rect, lines []string, taken []spot) {
 		if at := max(x, from); to-at > 8 {
 			w := min(d.c.Width(text), widest, to-at)
 			d.c.Fill(component.Rect{X: at - 1, Y: y, W: min(w+2, to-at+1), H: 1}, ' ', styles.Plain)
-			d.c.Text(at, y, w, text, styles.Plain)
+			d.c.TextMiddle(at, y, w, text, styles.Plain) // an error may be longer than the ring is wide: its end says why
 		}
 	}
 }
@@ -301,7 +297,8 @@ func (d *drawing) nodeDetail(r component.Rect) {
 	inside := d.plainBox(r, string(n.ID), note, style)
 	lines := d.nodeFacts(n, true, inside.W)
 	for i, text := range lines {
-		d.c.Pen(inside.Line(i)).Text(text, styles.Plain)
+		line := inside.Line(i)
+		d.c.TextMiddle(line.X, line.Y, line.W, text, styles.Plain)
 	}
 	if n.Stream != store.StreamLive {
 		for i := range lines {
@@ -342,7 +339,7 @@ func (d *drawing) eventsOf(id sdk.NodeID, r component.Rect) {
 // nodeFacts are the lines about one node, each of the facts that w cells have room for.
 func (d *drawing) nodeFacts(n *store.Node, all bool, w int) []string {
 	now := d.st.Frame.Now
-	lines := []string{d.parts(w, n.Address, "rack "+orNone(n.Rack)), d.parts(w, fmt.Sprintf("incarnation %d", n.Boot), fmt.Sprintf("vnodes %d", n.Vnodes))}
+	lines := []string{d.parts(w, n.Address, "rack "+orNone(n.Rack)), d.parts(w, fmt.Sprintf("boot %d", n.Boot), "vnodes "+component.Count(n.Vnodes))}
 	if n.Status != "normal" && n.Status != "" {
 		lines = append(lines, "it is "+n.Status)
 	}

@@ -408,7 +408,7 @@ func (s *script) incident() *script {
 			s.event(4, 69*time.Second, sdk.Event{Type: "RANGE_MERGED", Subject: "audit/r40", Cause: "IDLE", Detail: "parents=r30,r31 shard=9"})
 		},
 		51 * time.Second: func() {
-			s.event(1, 51*time.Second, sdk.Event{Type: "GROUP_MEMBER", Subject: "billing", After: "evicted", Detail: "detail=sequence stalled 3s member=billing-3"})
+			s.event(1, 51*time.Second, sdk.Event{Type: "GROUP_MEMBER", Subject: "billing", After: "evicted", Detail: `detail="sequence stalled 3s" member=billing-3`})
 			s.event(1, 51*time.Second, sdk.Event{Type: "GROUP_GENERATION", Subject: "billing", Before: "13", After: "14", Detail: "members=6 moved=4"})
 		},
 		20 * time.Second: func() {

@@ -33,6 +33,7 @@ var segmentTable = &table[*store.Segment]{
 	},
 	source: func(v *store.View, st *State) source[*store.Segment] {
 		s := source[*store.Segment]{version: v.Segments.Version, n: v.Segments.Len(), at: v.Segments.At, scope: st.Topic + "/" + st.Range}
+		s.part, s.all = !v.Cluster.ListedSegments.Has(st.Topic), allSegments(v, st)
 		if st.Topic != "" {
 			s.pass = func(g *store.Segment) bool {
 				return g.Range.Topic == st.Topic && (st.Range == "" || g.Range.Range.String() == st.Range)
@@ -80,6 +81,23 @@ var segmentTable = &table[*store.Segment]{
 			return plain(brief(lastOf(s), d.st.Frame.Now))
 		}},
 	},
+}
+
+// allSegments is how many there are of what the page is about, as whoever counts them tells; 0 if nobody has.
+func allSegments(v *store.View, st *State) int {
+	switch key, ok := rangeKey(st.Topic + "/" + st.Range); {
+	case ok:
+		if r := v.Ranges.Get(key); r != nil {
+			return r.Segments
+		}
+	case st.Topic != "":
+		if t := v.Topics.Get(st.Topic); t != nil {
+			return t.Segments
+		}
+	default:
+		return v.Cluster.Totals.Segments
+	}
+	return 0
 }
 
 func lastOf(s *store.Segment) time.Time {
@@ -189,12 +207,20 @@ func (segments) Draw(c *component.Canvas, body component.Rect, v *store.View, st
 			title += "/" + st.Range
 		}
 	}
-	inside := d.box(body, 0, title, segmentTable.note(d, 0))
+	inside := d.box(body, 0, title, d.join(body, title, segmentTable.notes(d, 0, body.W)...))
+	segmentTable.draw(d, 0, body, inside, noSegments(v, st)...)
+}
+
+// noSegments says why there are none.
+func noSegments(v *store.View, st *State) []string {
+	if v.Cluster.ListedSegments.Has(st.Topic) {
+		return []string{"there are no segments", "each range of a topic has one from its beginning on"}
+	}
 	why := "they are asked for while this page is open"
 	if st.Topic == "" {
 		why += "; :segments TOPIC shows those of one topic"
 	}
-	segmentTable.draw(d, 0, body, inside, "no segment is known yet", why)
+	return []string{"no segment is known yet", why}
 }
 
 // drawTimeline is when segments ended on each node, and how long producers stood still.
@@ -355,10 +381,14 @@ func (segments) Head(v *store.View, st *State) string {
 	if st.Topic != "" {
 		return strings.TrimSuffix(st.Topic+"/"+st.Range, "/")
 	}
-	if n := v.Cluster.Totals.Segments; n > 0 {
-		return plural(n, "segment")
+	n := v.Segments.Len()
+	if !v.Cluster.ListedSegments.Has("") {
+		n = max(n, v.Cluster.Totals.Segments)
 	}
-	return ""
+	if n == 0 {
+		return ""
+	}
+	return plural(n, "segment")
 }
 
 // Alarm says what lacks copies before all else.

@@ -41,7 +41,7 @@ var shardTable = &table[*store.Shard]{
 	faded: func(_ *drawing, s *store.Shard) bool { return s.Stale },
 	cols: []col[*store.Shard]{
 		{name: "SHARD", w: 6, less: func(a, b *store.Shard) int { return a.ID.Compare(b.ID) }, cell: func(_ *drawing, s *store.Shard) (string, styles.Style) { return s.ID.String(), styles.Accent }},
-		{name: "STATE", w: 9, most: 13, less: byShardState, paint: paintShardState},
+		{name: "STATE", w: 13, less: byShardState, paint: paintShardState},
 		{name: "LEADER", w: 6, most: 8, less: func(a, b *store.Shard) int { return cmp.Compare(a.Leader, b.Leader) }, cell: func(_ *drawing, s *store.Shard) (string, styles.Style) { return plain(orNone(string(s.Leader))) }},
 		{name: "TERM", w: 4, most: 6, right: true, value: func(s *store.Shard) float64 { return float64(s.Term) }, cell: number(func(s *store.Shard) int64 { return int64(s.Term) })},
 		{name: "COMMIT", w: 8, most: 12, right: true, value: func(s *store.Shard) float64 { return float64(s.Commit) }, cell: index(func(s *store.Shard) uint64 { return s.Commit })},
@@ -58,7 +58,7 @@ var shardTable = &table[*store.Shard]{
 		}},
 		{name: "TOPICS", w: 6, right: true, rank: 4, value: func(s *store.Shard) float64 { return float64(s.Topics) }, cell: number(func(s *store.Shard) int64 { return int64(s.Topics) })},
 		{name: "TOLD BY", w: 8, rank: 6, cell: func(_ *drawing, s *store.Shard) (string, styles.Style) { return dim(orNone(string(s.Observer))) }},
-		{name: "WITHOUT", w: 7, right: true, rank: 6, value: func(s *store.Shard) float64 { return float64(s.LeaderlessMs) }, cell: func(_ *drawing, s *store.Shard) (string, styles.Style) {
+		{name: "LEADERLESS", w: 10, right: true, rank: 6, value: func(s *store.Shard) float64 { return float64(s.LeaderlessMs) }, cell: func(_ *drawing, s *store.Shard) (string, styles.Style) {
 			if s.LeaderlessMs == 0 {
 				return dim(none)
 			}
@@ -106,11 +106,13 @@ func paintShardState(d *drawing, place component.Rect, s *store.Shard) {
 	sign, word, style := g.Alive, "ok", styles.OK
 	switch {
 	case s.Leader == "":
-		sign, word, style = g.Left, "none", styles.Bad
+		sign, word, style = g.Left, "no leader", styles.Bad
 	case s.State == "recovering":
-		sign, word, style = g.Suspect, "recovers", styles.Bad
-	case s.State == "catching_up" || s.Trails > 0:
-		sign, word, style = g.Suspect, "lag", styles.Warn
+		sign, word, style = g.Suspect, "recovering", styles.Bad
+	case s.State == "catching_up":
+		sign, word, style = g.Suspect, "catching up", styles.Warn
+	case s.Trails > 0:
+		sign, word, style = g.Suspect, "behind", styles.Warn
 	case s.Want > len(s.Voters):
 		sign, word, style = g.Suspect, fmt.Sprintf("%d of %d", len(s.Voters), s.Want), styles.Warn
 	}
@@ -150,7 +152,7 @@ func (shards) Draw(c *component.Canvas, body component.Rect, v *store.View, st *
 		top, body = body.CutTop(min(max(lines, 1)+3, max(body.H/3, 5)))
 		d.leaders(top, per)
 	}
-	inside := d.box(body, 0, "Shards", shardTable.note(d, 0))
+	inside := d.box(body, 0, "Shards", d.join(body, "Shards", shardTable.notes(d, 0, body.W)...))
 	shardTable.draw(d, 0, body, inside, "no shard is known yet", "each node tells of the replicas that it has")
 }
 

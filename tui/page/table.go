@@ -43,6 +43,8 @@ type source[R any] struct {
 	version uint64
 	scope   string // what else decides on which rows there are
 	n       int
+	part    bool   // there may be more than is known
+	all     int    // how many there are, if that is known
 	came    uint64 // of a log: rows ever; else 0
 	newest  bool   // of a log: the newest comes first
 	at      func(i int) R
@@ -150,10 +152,12 @@ func (t *table[R]) columns() (names []string) {
 	return names
 }
 
-// note is what the panel's frame says of order and filter.
-func (t *table[R]) note(d *drawing, panel int) string {
+// notes are what the panel's frame says of its rows, the most important first: what they are filtered by, how many of
+// those that there are they are, and their order.
+func (t *table[R]) notes(d *drawing, panel, width int) []string {
+	list := t.ordered(d.v, d.st, panel)
+	parts := []string{d.filtered(panel, width, list.o), list.known()}
 	f, g := &d.st.Panels[panel], d.c.Glyphs()
-	var parts []string
 	if c := t.sortCol(f); c != nil {
 		mark := g.Ascend
 		if (c.value != nil) != f.Invert {
@@ -161,21 +165,44 @@ func (t *table[R]) note(d *drawing, panel int) string {
 		}
 		parts = append(parts, "sort: "+strings.ToLower(c.name)+" "+string(mark))
 	}
-	if text := d.filtered(panel, t.ordered(d.v, d.st, panel).o); text != "" {
-		parts = append(parts, text)
-	}
-	return strings.Join(parts, "  ")
+	return parts
 }
 
-// filterRoom is how much of a filter a panel's frame shows, in cells.
+// known says of how many there are the rows are all that is known: filter and order are of those alone. It is empty where
+// all are known.
+func (r rows[R]) known() string {
+	switch n := component.Count(r.o.total); {
+	case !r.src.part:
+		return ""
+	case r.src.all > r.o.total:
+		return n + " of " + component.Count(r.src.all) + " known"
+	default:
+		return n + " known so far"
+	}
+}
+
+// join puts as many notes into one as the frame of a box has room for beside its title; those that say nothing are left
+// out.
+func (d *drawing) join(r component.Rect, title string, notes ...string) string {
+	notes = slices.DeleteFunc(slices.Clone(notes), func(text string) bool { return text == "" })
+	room := r.W - 8 - d.c.Width(d.title(title))
+	for n := len(notes); n > 0; n-- {
+		if text := strings.Join(notes[:n], "  "); d.c.Width(text) <= room {
+			return text
+		}
+	}
+	return ""
+}
+
+// filterRoom is how much of a filter a panel's frame shows at most, in cells; one of a narrow panel a quarter of it.
 const filterRoom = 28
 
 // filtered says what a panel's rows are filtered by, and how many pass; nothing where all do.
-func (d *drawing) filtered(panel int, o *order) string {
+func (d *drawing) filtered(panel, width int, o *order) string {
 	if panel != d.st.Panel || !d.st.Filter.On() {
 		return ""
 	}
-	text := term.Truncate(term.Escape(d.st.Filter.Text), filterRoom, d.c.Theme().ASCII)
+	text := term.Truncate(term.Escape(d.st.Filter.Text), min(filterRoom, width/4), d.c.Theme().ASCII)
 	return "filter: " + text + "  " + component.Count(len(o.rows)) + " of " + component.Count(o.total)
 }
 
@@ -187,6 +214,9 @@ func (t *table[R]) draw(d *drawing, panel int, box, inside component.Rect, empty
 		d.st.Shown.Panels = append(d.st.Shown.Panels, at)
 		if list.o.total > 0 && d.st.Filter.On() {
 			empty = []string{"nothing passes the filter " + d.st.Filter.Text, "esc clears it"}
+			if list.src.part {
+				empty[0] = "none of the " + component.Count(list.o.total) + " that are known passes the filter " + d.st.Filter.Text
+			}
 		}
 		d.empty(inside, empty...)
 		return

@@ -42,7 +42,7 @@ var topicTable = &table[*store.Topic]{
 			}
 			return dim(none)
 		}},
-		{name: "KEEPS", w: 6, right: true, rank: 6, cell: retention},
+		{name: "RETENTION", w: 9, right: true, rank: 6, cell: retention},
 		{name: "SHARD", w: 6, right: true, rank: 7, cell: func(_ *drawing, t *store.Topic) (string, styles.Style) {
 			if t.Listed.IsZero() {
 				return dim(none)
@@ -71,7 +71,10 @@ func topicText(t *store.Topic) string {
 }
 
 func topicSource(v *store.View, _ *State) source[*store.Topic] {
-	return source[*store.Topic]{version: v.Topics.Version, n: v.Topics.Len(), at: v.Topics.At, find: v.Topics.Index}
+	return source[*store.Topic]{
+		version: v.Topics.Version, n: v.Topics.Len(), at: v.Topics.At, find: v.Topics.Index,
+		part: !v.Cluster.ListedTopics.Has(""), all: v.Cluster.Totals.Topics,
+	}
 }
 
 func replication(_ *drawing, t *store.Topic) (string, styles.Style) {
@@ -109,7 +112,7 @@ func retention(_ *drawing, t *store.Topic) (string, styles.Style) {
 	case t.RetentionBytes > 0:
 		return plain(component.Short(float64(t.RetentionBytes)))
 	}
-	return dim("ever")
+	return dim("for ever")
 }
 
 // whole is a setting's duration in its largest unit: 7d.
@@ -128,11 +131,11 @@ func whole(d time.Duration) string {
 func (topics) Draw(c *component.Canvas, body component.Rect, v *store.View, st *State) {
 	st.focusable = 1
 	d := &drawing{c: c, v: v, st: st}
-	note := topicTable.note(d, 0)
+	notes := topicTable.notes(d, 0, body.W)
 	if body.W >= 100 {
-		note = string(d.c.Glyphs().Quiet) + " not among the busiest ranges  " + note
+		notes = append(notes, string(d.c.Glyphs().Quiet)+" not among the busiest ranges")
 	}
-	inside := d.box(body, 0, "Topics", note)
+	inside := d.box(body, 0, "Topics", d.join(body, "Topics", notes...))
 	topicTable.draw(d, 0, body, inside, noTopics(v)...)
 }
 

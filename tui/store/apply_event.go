@@ -188,6 +188,7 @@ func (s *Store) pruneSegments() {
 	for _, id := range ids[:(len(ids)+9)/10] {
 		s.segments.drop(id)
 	}
+	s.setListing(&s.cluster.ListedSegments, Listing{})
 }
 
 func (s *Store) leaderChanged(e *Event) {

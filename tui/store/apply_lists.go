@@ -19,6 +19,7 @@ func (s *Store) topicPage(now time.Time, p *TopicPage) {
 		row.TopicSummary, row.Listed = *t, now
 		s.touched[t.Name] = struct{}{}
 	}
+	s.setListing(&s.cluster.ListedTopics, Listing{Whole: p.Complete})
 	if !p.Complete {
 		return
 	}
@@ -117,6 +118,7 @@ func (s *Store) segmentPage(p *SegmentPage) {
 		listed[r.Segment.ID] = struct{}{}
 		s.segment(RangeKey{Topic: r.Topic, Range: r.Range}, &r.Segment, r.ReplicationFactor, r.Copies)
 	}
+	s.setListing(&s.cluster.ListedSegments, Listing{p.Topic, p.Complete})
 	if !p.Complete {
 		return
 	}
@@ -124,6 +126,13 @@ func (s *Store) segmentPage(p *SegmentPage) {
 		if _, ok := listed[id]; !ok && (p.Topic == "" || slot.row.Range.Topic == p.Topic) && slot.row.Repair == nil {
 			s.segments.drop(id)
 		}
+	}
+}
+
+// setListing notes what a list was of; an empty one, that something has been dropped since.
+func (s *Store) setListing(before *Listing, now Listing) {
+	if *before != now {
+		*before, s.headChanged = now, true
 	}
 }
 
@@ -142,6 +151,7 @@ func (s *Store) gone(g *Gone) {
 	for id, slot := range s.segments.slots {
 		if slot.row.Range.Topic == g.Topic && slot.row.State == "sealed" && slot.row.Repair == nil {
 			s.segments.drop(id)
+			s.setListing(&s.cluster.ListedSegments, Listing{})
 		}
 	}
 	if s.topics.get(g.Topic) != nil {

@@ -1,33 +1,50 @@
 package store
 
 import (
+	"iter"
+	"maps"
 	"strconv"
 	"strings"
 
 	"github.com/eastguard/eastguard/sdk"
 )
 
-// details are the words of an event: segment=s881 next=s907 detail="asked by an operator".
+// Fields are the words of an event's detail in their order: segment=s881 next=s907 reason="asked by an operator".
+func Fields(detail string) iter.Seq2[string, string] {
+	return func(yield func(key, value string) bool) {
+		for text := strings.TrimLeft(detail, " "); text != ""; text = strings.TrimLeft(text, " ") {
+			key, rest, ok := strings.Cut(text, "=")
+			if !ok {
+				return
+			}
+			value := ""
+			if quoted, err := strconv.QuotedPrefix(rest); err == nil && quoted[0] == '"' {
+				value, _ = strconv.Unquote(quoted)
+				text = rest[len(quoted):]
+			} else {
+				value, text, _ = strings.Cut(rest, " ")
+			}
+			if !yield(key, value) {
+				return
+			}
+		}
+	}
+}
+
+// Field is the value that a detail has for a key; empty if it has none.
+func Field(detail, key string) string {
+	for k, v := range Fields(detail) {
+		if k == key {
+			return v
+		}
+	}
+	return ""
+}
+
+// details are fields by their keys.
 type details map[string]string
 
-func parseDetail(text string) details {
-	d := make(details)
-	for text = strings.TrimLeft(text, " "); text != ""; text = strings.TrimLeft(text, " ") {
-		key, rest, ok := strings.Cut(text, "=")
-		if !ok {
-			break
-		}
-		value := rest
-		if quoted, err := strconv.QuotedPrefix(rest); err == nil && quoted[0] == '"' {
-			value, _ = strconv.Unquote(quoted)
-			text = rest[len(quoted):]
-		} else {
-			value, text, _ = strings.Cut(rest, " ")
-		}
-		d[key] = value
-	}
-	return d
-}
+func parseDetail(text string) details { return maps.Collect(Fields(text)) }
 
 func (d details) segment(key string) sdk.SegmentID {
 	id, _ := sdk.ParseSegmentID(d[key])

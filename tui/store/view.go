@@ -66,13 +66,25 @@ type Cluster struct {
 	Disagreed    time.Time     // when they began to differ last, if ever
 	DisagreedFor time.Duration // how long that took; 0 while it lasts
 
-	Totals   Totals
-	Counted  time.Time // when Totals were; zero: never
-	Shards   int       // known
-	Leaders  int       // of those that have a leader
+	Totals  Totals
+	Counted time.Time // when Totals were; zero: never
+
+	ListedTopics, ListedSegments Listing // what the last list of each was of
+
+	Shards   int // known
+	Leaders  int // of those that have a leader
 	MaxTerm  uint64
 	RateHist []int // ranges by bytes per second: 0, <1k, <10k, <100k, <1M, <10M, more
 }
+
+// Listing is how much of what there is was in a list.
+type Listing struct {
+	Topic string // it was of this topic's alone; empty: of all
+	Whole bool   // it had all of them
+}
+
+// Has reports whether everything of a topic, or of all for an empty one, was in the list.
+func (l Listing) Has(topic string) bool { return l.Whole && (l.Topic == "" || l.Topic == topic) }
 
 // VersionCount is how many nodes run a version.
 type VersionCount struct {
