@@ -27,6 +27,10 @@ type brokers struct {
 // maxIdleBrokers bounds the addresses kept without a connection: nodes that moved or left.
 const maxIdleBrokers = 256
 
+// maxKnownNodes bounds the nodes whose addresses are kept, whatever a broker lists. Those that were told first are: a
+// cluster has far fewer, and what comes after so many must not take their place.
+const maxKnownNodes = 4096
+
 func newBrokers(c *Client) *brokers {
 	bs := &brokers{c: c}
 	bs.mu.byAddr = make(map[string]*broker)
@@ -70,6 +74,9 @@ func (bs *brokers) learn(nodes []wire.NodeAddress) {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
 	for _, n := range nodes {
+		if max(len(bs.mu.nodes), len(bs.mu.racks)) >= maxKnownNodes && bs.mu.nodes[n.ID] == "" {
+			continue
+		}
 		if n.Address != "" {
 			bs.mu.nodes[n.ID] = n.Address
 		}

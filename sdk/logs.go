@@ -111,7 +111,7 @@ func (l *logs) follow(ctx context.Context, nodes []NodeStatus) error {
 			continue
 		}
 		listed[n.ID] = true
-		if l.pulls[n.ID] != nil {
+		if l.pulls[n.ID] != nil || len(l.pulls) >= watchPulls {
 			continue
 		}
 		if err := l.pull(ctx, n.ID); err != nil {
@@ -241,12 +241,14 @@ type logPull struct {
 	logPlace          // how far the asking is
 	taken    logPlace // how far the reader is; the reader's own
 	ended    bool     // what there was is told
+	lines    int      // read before that
 	lost     bool
 	failures int
 }
 
 func (p *logPull) run(ctx context.Context) {
 	for {
+		asked := time.Now()
 		resp, err := p.ask(ctx)
 		if ctx.Err() != nil {
 			return
@@ -258,7 +260,8 @@ func (p *logPull) run(ctx context.Context) {
 			a.events = p.told(resp)
 		}
 		a.place = p.logPlace
-		if !p.ended && (err != nil || !resp.More) {
+		p.lines += len(resp.Lines)
+		if !p.ended && (err != nil || !resp.More || p.lines >= keptLines) {
 			p.ended, a.end = true, true
 		}
 		if len(a.events) > 0 || a.end {
@@ -268,7 +271,11 @@ func (p *logPull) run(ctx context.Context) {
 				return
 			}
 		}
-		if a.end && !p.l.opts.Follow || err != nil && !pause(ctx, dialBackoff.wait(p.failures)) {
+		wait := pullPace - time.Since(asked)
+		if err != nil {
+			wait = dialBackoff.wait(p.failures)
+		}
+		if a.end && !p.l.opts.Follow || wait > 0 && !pause(ctx, wait) {
 			return
 		}
 	}
@@ -287,11 +294,13 @@ func (p *logPull) ask(ctx context.Context) (resp wire.WatchLogsResponse, err err
 	if addr == "" {
 		return resp, base.Errorf(base.CodeUnreachable, "read logs", "node %s has no address", p.node)
 	}
-	err = p.l.c.askAt(ctx, addr, wire.KindWatchLogs, req, &resp)
-	if err == nil && resp.Node != p.node {
-		err = base.Errorf(base.CodeUnreachable, "read logs", "node %s answers at %s, where %s was", resp.Node, addr, p.node)
+	if err := p.l.c.askAt(ctx, addr, wire.KindWatchLogs, req, &resp); err != nil {
+		return resp, err
 	}
-	return resp, err
+	if resp.Node != p.node {
+		return resp, base.Errorf(base.CodeUnreachable, "read logs", "node %s answers at %s, where %s was", resp.Node, addr, p.node)
+	}
+	return resp, checkLogs(req, &resp)
 }
 
 func (p *logPull) failed(err error) []LogEvent {

@@ -3,7 +3,9 @@ package sdk
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -207,7 +209,9 @@ func (w *watch) follow(ctx context.Context, nodes []NodeStatus) error {
 		switch {
 		case w.pulls[n.ID] != nil:
 		case n.State == "dead" || n.State == "left":
-			w.missing(n)
+			w.missing(n.ID, n.Boot, "node "+string(n.ID)+" is "+n.State)
+		case len(w.pulls) >= watchPulls:
+			w.missing(n.ID, n.Boot, fmt.Sprintf("node %s is one too many: %d are followed already", n.ID, watchPulls))
 		default:
 			delete(w.absent, n.ID)
 			if err := w.pull(ctx, n.ID); err != nil {
@@ -220,6 +224,7 @@ func (w *watch) follow(ctx context.Context, nodes []NodeStatus) error {
 			w.dismiss(id, p)
 		}
 	}
+	maps.DeleteFunc(w.absent, func(id NodeID, _ bool) bool { return !listed[id] })
 	return nil
 }
 
@@ -235,24 +240,23 @@ func (w *watch) dismiss(id NodeID, p *pull) {
 	w.places[id] = p.taken
 }
 
-// missing tells of a node that is dead, once.
-func (w *watch) missing(n NodeStatus) {
-	if w.absent[n.ID] {
+// missing tells why a node is not followed, once.
+func (w *watch) missing(id NodeID, boot uint64, why string) {
+	if w.absent[id] || len(w.absent) >= maxPlaces {
 		return
 	}
-	w.absent[n.ID] = true
+	w.absent[id] = true
 	now := time.Now()
-	err := base.Errorf(base.CodeUnreachable, "watch", "node %s is %s", n.ID, n.State)
-	gap := WatchEvent{Node: n.ID, Boot: n.Boot, Time: now, Gap: &WatchGap{Err: err}}
-	w.merge.add(n.ID, []WatchEvent{gap}, now, now)
-	w.merge.drop(n.ID)
+	gap := WatchEvent{Node: id, Boot: boot, Time: now, Gap: &WatchGap{Err: base.Errorf(base.CodeUnreachable, "watch", "%s", why)}}
+	w.merge.add(id, []WatchEvent{gap}, now, now)
+	w.merge.drop(id)
 }
 
 func (w *watch) pull(ctx context.Context, id NodeID) error {
 	ctx, cancel := context.WithCancel(ctx)
 	at := w.places[id]
 	delete(w.places, id)
-	p := &pull{w: w, node: id, cancel: cancel, place: at, taken: at}
+	p := &pull{w: w, node: id, cancel: cancel, place: at, taken: at, caught: at != (place{})}
 	w.pulls[id] = p
 	w.merge.expect(id)
 	w.open++
@@ -294,6 +298,8 @@ type pull struct {
 
 	place          // how far the asking is
 	taken    place // how far the watch is; the watch's own
+	caught   bool  // what the journal kept was told: what comes now has just happened
+	events   int   // told so far
 	lost     bool  // the last try failed, and that was told
 	failures int
 }
@@ -316,6 +322,7 @@ type watchAnswer struct {
 
 func (p *pull) run(ctx context.Context) {
 	for {
+		asked := time.Now()
 		resp, err := p.ask(ctx)
 		if ctx.Err() != nil {
 			return
@@ -332,7 +339,11 @@ func (p *pull) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if a.end || err != nil && !pause(ctx, dialBackoff.wait(p.failures)) {
+		wait := pullPace - time.Since(asked)
+		if err != nil {
+			wait = dialBackoff.wait(p.failures)
+		}
+		if a.end || wait > 0 && !pause(ctx, wait) {
 			return
 		}
 	}
@@ -351,14 +362,17 @@ func (p *pull) ask(ctx context.Context) (wire.WatchNodeResponse, error) {
 	if addr == "" {
 		return resp, base.Errorf(base.CodeUnreachable, "watch", "node %s has no address", p.node)
 	}
-	err := p.w.c.askAt(ctx, addr, wire.KindWatchNode, wire.WatchNodeRequest{
+	req := wire.WatchNodeRequest{
 		Boot: p.boot, From: p.from, Seen: p.seen, WaitMs: wait.Milliseconds(), MaxEvent: watchPage,
 		Counters: p.w.opts.Counters, Counted: p.counted,
-	}, &resp)
-	if err == nil && resp.Node != p.node {
-		err = base.Errorf(base.CodeUnreachable, "watch", "node %s answers at %s, where %s was", resp.Node, addr, p.node)
 	}
-	return resp, err
+	if err := p.w.c.askAt(ctx, addr, wire.KindWatchNode, req, &resp); err != nil {
+		return resp, err
+	}
+	if resp.Node != p.node {
+		return resp, base.Errorf(base.CodeUnreachable, "watch", "node %s answers at %s, where %s was", resp.Node, addr, p.node)
+	}
+	return resp, checkWatch(req, &resp)
 }
 
 func (p *pull) failed(err error) []WatchEvent {
@@ -390,7 +404,7 @@ func (p *pull) told(resp wire.WatchNodeResponse) (events []WatchEvent, until tim
 		if e.Node == "" {
 			e.Node = p.node
 		}
-		if !at.Before(p.w.opts.Since) {
+		if p.caught || !at.Before(p.w.opts.Since) {
 			events = append(events, WatchEvent{Node: p.node, Boot: resp.Boot, Time: at, Event: e})
 		}
 	}
@@ -411,5 +425,7 @@ func (p *pull) told(resp wire.WatchNodeResponse) (events []WatchEvent, until tim
 	}
 	p.lost, p.failures = false, 0
 	p.place = place{boot: resp.Boot, from: resp.Next, seen: resp.StateVersion, counted: counted}
-	return events, until, p.w.opts.Once && !resp.More
+	p.events += len(resp.Events)
+	p.caught = p.caught || !resp.More || p.events >= keptEvents
+	return events, until, p.w.opts.Once && p.caught
 }

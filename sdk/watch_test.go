@@ -23,6 +23,7 @@ type journals struct {
 
 	mu    sync.Mutex
 	nodes map[NodeID]*journalNode
+	also  []NodeStatus // nodes of other kinds, which lists have too
 }
 
 type journalNode struct {
@@ -97,7 +98,7 @@ func (n *journalNode) handle(ctx context.Context, r *mux.Request) {
 	case wire.KindListNodes:
 		n.all.mu.Lock()
 		defer n.all.mu.Unlock()
-		var resp wire.ListNodesResponse
+		resp := wire.ListNodesResponse{Nodes: slices.Clone(n.all.also)}
 		for _, other := range n.all.nodes {
 			resp.Nodes = append(resp.Nodes, other.status)
 		}
@@ -170,6 +171,7 @@ type watched struct {
 	words []string
 	err   error
 	done  chan struct{}
+	why   []string // nodes were lost
 }
 
 func (all *journals) watch(cl *Client, opts WatchOptions) (w *watched, stop func()) {
@@ -183,6 +185,9 @@ func (all *journals) watch(cl *Client, opts WatchOptions) (w *watched, stop func
 				w.err = err
 			} else {
 				w.words = append(w.words, inWords(ev))
+				if ev.Gap != nil && ev.Gap.Err != nil {
+					w.why = append(w.why, ev.Gap.Err.Error())
+				}
 			}
 			w.mu.Unlock()
 		}
