@@ -88,15 +88,6 @@ func TestAddressesOfIPv6HostsAreBracketed(t *testing.T) {
 	require.Empty(t, c.AdminAddress(), "switched off")
 }
 
-func TestDistance(t *testing.T) {
-	for _, tc := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"rack", "rack", 0}, {"rakc", "rack", 1}, {"racks", "rack", 1}, {"client_prot", "client_port", 1}, {"shards", "cards", 2}} {
-		require.Equal(t, tc.want, distance(tc.a, tc.b), "%q %q", tc.a, tc.b)
-	}
-}
-
 // Whatever the sources hold, Load neither panics nor accepts what it then cannot validate, and says what is
 // wrong in one line.
 func FuzzLoad(f *testing.F) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/task"
 )
 
 const (
@@ -46,7 +47,7 @@ func (c *Coord) count(nodes []base.NodeID) {
 }
 
 func (c *Coord) takeCensus() {
-	for sleep(c.ctx, censusDelay) {
+	for task.Pause(c.ctx, censusDelay) {
 		node, ok := c.nextToCount()
 		if !ok {
 			return
@@ -78,7 +79,7 @@ func (c *Coord) countNode(node base.NodeID) error {
 			return err
 		}
 		c.hand(base.Replica{Node: node, Disk: page.Disk}, page.Ranges)
-		if !page.More || !sleep(c.ctx, censusPause) {
+		if !page.More || !task.Pause(c.ctx, censusPause) {
 			return nil
 		}
 		from = page.Next
@@ -90,7 +91,7 @@ func (c *Coord) countPage(node base.NodeID, from base.RangeRef) (page meta.Inven
 		ctx, cancel := context.WithTimeout(c.ctx, c.o.TellTimeout)
 		page, err = c.o.Nodes.Inventory(ctx, node, from, censusPage)
 		cancel()
-		if err == nil || !sleep(c.ctx, time.Second) {
+		if err == nil || !task.Pause(c.ctx, time.Second) {
 			return page, err
 		}
 	}
@@ -150,17 +151,5 @@ func (l *loop) compare(s *meta.State, all []held) {
 	}
 	if strangers > 0 {
 		l.coord.o.Logger.Warn("node holds segments that metadata does not know; they are kept", "shard", l.shard.String(), "segments", strangers)
-	}
-}
-
-// sleep waits, and reports whether ctx is still alive.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -1,6 +1,7 @@
 package coord
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -55,25 +56,18 @@ type Options struct {
 }
 
 func (o *Options) ensureDefaults() {
-	def(&o.Limits.SegmentBytes, 1<<30)
-	def(&o.Limits.SegmentAgeMs, time.Hour.Milliseconds())
-	def(&o.TellTimeout, 5*time.Second)
-	def(&o.FenceTimeout, 200*time.Millisecond)
-	def(&o.ProposeTimeout, 10*time.Second)
-	def(&o.IdlePerSecond, 200)
-	def(&o.WishPerSecond, 20)
+	o.Limits.SegmentBytes = cmp.Or(o.Limits.SegmentBytes, 1<<30)
+	o.Limits.SegmentAgeMs = cmp.Or(o.Limits.SegmentAgeMs, time.Hour.Milliseconds())
+	o.TellTimeout = cmp.Or(o.TellTimeout, 5*time.Second)
+	o.FenceTimeout = cmp.Or(o.FenceTimeout, 200*time.Millisecond)
+	o.ProposeTimeout = cmp.Or(o.ProposeTimeout, 10*time.Second)
+	o.IdlePerSecond = cmp.Or(o.IdlePerSecond, 200)
+	o.WishPerSecond = cmp.Or(o.WishPerSecond, 20)
 	if o.Contacts == nil {
 		o.Contacts = func() map[base.NodeID]Contact { return nil }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-}
-
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
 	}
 }
 

@@ -2,6 +2,7 @@ package coord
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -123,11 +124,7 @@ func put[K comparable, V any](m *map[K]V, k K, v V) {
 
 func union(a, b []base.Replica) []base.Replica {
 	for _, r := range b {
-		found := false
-		for _, o := range a {
-			found = found || o == r
-		}
-		if !found {
+		if !slices.Contains(a, r) {
 			a = append(a[:len(a):len(a)], r)
 		}
 	}

@@ -72,13 +72,16 @@ func (l *loop) commit(cmd meta.Command, now time.Time) {
 	if err == nil {
 		err = result.Err("coordinate")
 	}
+	if err == nil && len(result.Rolls) < len(cmd.RollSegments) {
+		err = base.Errorf(base.CodeInternal, "coordinate", "%d results for %d rolls", len(result.Rolls), len(cmd.RollSegments))
+	}
 	if err != nil {
 		l.coord.o.Logger.Warn("coordinator's command not committed", "shard", l.shard.String(), "error", err)
 		l.lookAgain(now.Add(again))
 	}
 	for i := range cmd.RollSegments {
 		seg := cmd.RollSegments[i].Segment
-		if err != nil || i >= len(result.Rolls) {
+		if err != nil {
 			l.answer(seg, rollAnswer{err: err})
 			l.recover.undecided(seg, nil, now)
 			continue

@@ -49,14 +49,14 @@ const backgroundRound = 500 * time.Millisecond
 // recoveries are the segments of one shard that wait for a seal. Those that somebody waits for come first, then those
 // with records; the others are sealed in the background, at the node's pace.
 type recoveries struct {
-	all       map[base.SegmentID]*recovery
-	flying    map[base.SegmentID]*recovery // those whose fences are out, or answered
-	unknown   int                          // those of which it is known why they could not be decided
-	sorted    bool                         // nothing has changed since next looked at all of them
-	wait      time.Time                    // when it is to look again nevertheless; zero: not
-	round     uint64                       // of fences, that was sent last
-	fresh     int                          // segments of which answers may still come that are worth waiting for
-	pace      *idlePace                    // of the background, which all shards share
+	all     map[base.SegmentID]*recovery
+	flying  map[base.SegmentID]*recovery // those whose fences are out, or answered
+	unknown int                          // those of which it is known why they could not be decided
+	sorted  bool                         // nothing has changed since next looked at all of them
+	wait    time.Time                    // when it is to look again nevertheless; zero: not
+	round   uint64                       // of fences, that was sent last
+	fresh   int                          // segments of which answers may still come that are worth waiting for
+	pace    *idlePace                    // of the background, which all shards share
 }
 
 func newRecoveries(pace *idlePace) recoveries {
@@ -198,6 +198,15 @@ func (rs *recoveries) rouse() {
 	}
 }
 
+// due is when it may be fenced. What nobody waits for leaves the first moments after a loss to those that are: they elect
+// coordinators, seal and open on the same processors and disks.
+func (r *recovery) due() time.Time {
+	if r.haste == nobodys && r.retryAt.IsZero() {
+		return time.UnixMilli(r.SinceMs).Add(backgroundRound)
+	}
+	return r.retryAt
+}
+
 // next picks the segments of the next round: those in a hurry, then what the background may have. wait is when to
 // look again for the rest.
 func (rs *recoveries) next(now time.Time) (list []*recovery, wait time.Time) {
@@ -214,10 +223,8 @@ func (rs *recoveries) pick(now time.Time) (list []*recovery, wait time.Time) {
 	for _, r := range rs.all {
 		switch {
 		case r.state != toFence:
-		case now.Before(r.retryAt):
-			if wait.IsZero() || r.retryAt.Before(wait) {
-				wait = r.retryAt
-			}
+		case now.Before(r.due()):
+			wait = earlierOf(wait, r.due())
 		case r.haste == nobodys:
 			idle = append(idle, r)
 		default:

@@ -1,6 +1,7 @@
 package mux
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -47,26 +48,19 @@ type ServerOptions struct {
 }
 
 func (o ServerOptions) withDefaults() ServerOptions {
-	setDefault(&o.MaxConns, 10_000)
-	setDefault(&o.MaxInFlightRequests, 1024)
-	setDefault(&o.MaxInFlightBytes, 64<<20)
-	setDefault(&o.MaxBytes, 1<<30)
-	setDefault(&o.MessageLimit, 1<<20)
-	setDefault(&o.PayloadLimit, wire.MaxPayload)
-	setDefault(&o.StallTimeout, 30*time.Second)
-	setDefault(&o.HandshakeTimeout, 10*time.Second)
-	setDefault(&o.WriteTimeout, time.Minute)
+	o.MaxConns = cmp.Or(o.MaxConns, 10_000)
+	o.MaxInFlightRequests = cmp.Or(o.MaxInFlightRequests, 1024)
+	o.MaxInFlightBytes = cmp.Or(o.MaxInFlightBytes, 64<<20)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 1<<30)
+	o.MessageLimit = cmp.Or(o.MessageLimit, 1<<20)
+	o.PayloadLimit = cmp.Or(o.PayloadLimit, wire.MaxPayload)
+	o.StallTimeout = cmp.Or(o.StallTimeout, 30*time.Second)
+	o.HandshakeTimeout = cmp.Or(o.HandshakeTimeout, 10*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, time.Minute)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // maxGreeting is how many connections may be within their handshake; of more, those that are silent are closed.

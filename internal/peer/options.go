@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"cmp"
 	"log/slog"
 	"net"
 	"time"
@@ -54,23 +55,16 @@ func (o Options) withDefaults() Options {
 	if o.OnTwin == nil {
 		o.OnTwin = func(Twin) {}
 	}
-	orDefault(&o.PingAfter, 100*time.Millisecond)
-	orDefault(&o.LostAfter, 500*time.Millisecond)
-	orDefault(&o.CutAfter, 5*time.Second)
-	orDefault(&o.BulkIdle, 30*time.Second)
-	orDefault(&o.DialTimeout, 2*time.Second)
-	orDefault(&o.RetryFirst, 5*time.Millisecond)
-	orDefault(&o.RetryMost, time.Second)
-	orDefault(&o.MaxPeers, 1024)
-	orDefault(&o.MaxInFlight, 4096)
-	orDefault(&o.InFlightBytes, 64<<20)
-	orDefault(&o.QueueBytes, 64<<20)
+	o.PingAfter = cmp.Or(o.PingAfter, 100*time.Millisecond)
+	o.LostAfter = cmp.Or(o.LostAfter, 500*time.Millisecond)
+	o.CutAfter = cmp.Or(o.CutAfter, 5*time.Second)
+	o.BulkIdle = cmp.Or(o.BulkIdle, 30*time.Second)
+	o.DialTimeout = cmp.Or(o.DialTimeout, 2*time.Second)
+	o.RetryFirst = cmp.Or(o.RetryFirst, 5*time.Millisecond)
+	o.RetryMost = cmp.Or(o.RetryMost, time.Second)
+	o.MaxPeers = cmp.Or(o.MaxPeers, 1024)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, 4096)
+	o.InFlightBytes = cmp.Or(o.InFlightBytes, 64<<20)
+	o.QueueBytes = cmp.Or(o.QueueBytes, 64<<20)
 	return o
-}
-
-func orDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

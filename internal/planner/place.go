@@ -58,9 +58,9 @@ func NewPlacer(view topology.View, nowMs int64, rand Source) *Placer {
 // while such are left. The leader is chosen by what nodes lead, followers by what they hold.
 //
 // Nodes that are short of disk come in only when those with room are fewer than the factor; those whose disk is full, that
-// are slow, start again and again, or were late, only when the others are fewer than Least. (Where a slow one had to be taken the set is
-// slow, and the others that are do it no more harm.) Fewer than the factor is a valid answer if it is at least Least;
-// fewer than that is CodeNotEnoughNodes.
+// are slow, start again and again, or were late, only when the others are fewer than Least. (Where a slow one had to be
+// taken the set is slow, and the others that are do it no more harm.) Fewer than the factor is a valid answer if it is at
+// least Least; fewer than that is CodeNotEnoughNodes.
 func (p *Placer) Place(w Want) (Placement, error) {
 	c := p.choose(w)
 	if n := c.count(); n < w.Least {

@@ -276,21 +276,11 @@ func (p *seatPlan) leastUseful() int {
 		x, y := p.in.Seats[a], p.in.Seats[b]
 		return cmp.Or(
 			cmp.Compare(p.classes[b], p.classes[a]),
-			boolCompare(x.Server == p.in.Self, y.Server == p.in.Self),
-			boolCompare(p.sound(x), p.sound(y)),
+			base.CompareBools(x.Server == p.in.Self, y.Server == p.in.Self),
+			base.CompareBools(p.sound(x), p.sound(y)),
 			cmp.Compare(x.Node, y.Node),
 		)
 	})
-}
-
-func boolCompare(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // yield hands leadership to the first intended voter that is sound: a leader does not remove itself.

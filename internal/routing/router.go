@@ -10,6 +10,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/telemetry"
 	"github.com/eastguard/eastguard/internal/wire"
 )
@@ -210,11 +211,7 @@ const (
 func pause(ctx context.Context, round int, changed <-chan struct{}) bool {
 	d := min(firstPause<<min(round, 8), mostPause)
 	d = d/2 + rand.N(d/2+1)
-	least := time.NewTimer(leastPause)
-	defer least.Stop()
-	select {
-	case <-least.C:
-	case <-ctx.Done():
+	if !task.Pause(ctx, leastPause) {
 		return false
 	}
 	timer := time.NewTimer(d)

@@ -150,3 +150,17 @@ func TestErrorTextStaysShort(t *testing.T) {
 	g.Go("b", func(context.Context) error { return errDisk })
 	require.False(t, strings.Contains(g.Wait().Error(), "\n"))
 }
+
+func TestPauseEndsWithItsTimeOrItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		began := time.Now()
+		require.True(t, Pause(ctx, time.Minute))
+		require.Equal(t, time.Minute, time.Since(began))
+		time.AfterFunc(time.Second, cancel)
+		require.False(t, Pause(ctx, time.Hour))
+		require.Equal(t, time.Minute+time.Second, time.Since(began))
+		require.False(t, Pause(ctx, 0), "nothing to wait for, but nobody to wait any more")
+		require.True(t, Pause(t.Context(), -time.Second))
+	})
+}

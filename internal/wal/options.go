@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -32,12 +33,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	setDefault(&o.FileBytes, 64<<20)
-	setDefault(&o.MaxCommitBytes, 10<<20)
-	setDefault(&o.MaxCommitRecords, 20_000)
-	setDefault(&o.Linger, 10*time.Millisecond)
-	setDefault(&o.QueueBytes, 64<<20)
-	setDefault(&o.Spare, 2)
+	o.FileBytes = cmp.Or(o.FileBytes, 64<<20)
+	o.MaxCommitBytes = cmp.Or(o.MaxCommitBytes, 10<<20)
+	o.MaxCommitRecords = cmp.Or(o.MaxCommitRecords, 20_000)
+	o.Linger = cmp.Or(o.Linger, 10*time.Millisecond)
+	o.QueueBytes = cmp.Or(o.QueueBytes, 64<<20)
+	o.Spare = cmp.Or(o.Spare, 2)
 	if o.FS == nil {
 		o.FS = vfs.OS
 	}
@@ -60,12 +61,6 @@ func (o Options) withDefaults() (Options, error) {
 		return o, base.Errorf(base.CodeInvalidArgument, "open wal", "a limit is negative")
 	}
 	return o, nil
-}
-
-func setDefault[T int | int64 | time.Duration](v *T, def T) {
-	if *v == 0 {
-		*v = def
-	}
 }
 
 // CommitStats describe one commit.

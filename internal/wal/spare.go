@@ -38,7 +38,7 @@ func (l *Log) fillSpares() {
 		}
 		var full noSpaceError
 		if err := l.fillSpare(); errors.As(err, &full) {
-			l.o.Logger.Warn("no space to prepare the next wal file", "dir", l.o.Dir, "err", err)
+			l.o.Logger.Warn("no space to prepare the next wal file", "dir", l.o.Dir, "error", err)
 		} else if err != nil {
 			l.fail(err)
 		}

@@ -286,7 +286,7 @@ func (l *Log) fail(err error) error {
 	l.asleep = false
 	l.mu.Unlock()
 	if first {
-		l.o.Logger.Error("wal failed", "dir", l.o.Dir, "err", err)
+		l.o.Logger.Error("wal failed", "dir", l.o.Dir, "error", err)
 		l.o.OnFatal(failed)
 		nudge(l.wake)
 	}
