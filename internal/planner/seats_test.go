@@ -386,6 +386,10 @@ func TestSeatsRefuse(t *testing.T) {
 		"a sound voter stays while an intended one is silent": {SeatInput{
 			Intended: moved, Seats: []Seat{voter(1, true), voter(2, true), voter(3, true), voter(4, false)}, Self: id(2), Nodes: nodes(nil),
 		}, SeatWait, "", "node n1 should not vote here, but too few of the others answer"},
+		"seats move one by one": {SeatInput{
+			Intended: []base.NodeID{"n3", "n4", "n5"}, Seats: []Seat{voter(1, true), voter(2, true), voter(3, true), guest(4, 10, true)},
+			Nodes: nodes(func(m map[base.NodeID]SeatNode) { m["n5"] = SeatNode{Server: id(5), Fit: true} }), RingAge: time.Hour,
+		}, SeatWait, "", "node n4 is catching up"},
 		"a busy node": {SeatInput{
 			Intended: three, Seats: []Seat{voter(1, true), voter(2, true)},
 			Nodes: nodes(func(m map[base.NodeID]SeatNode) { m["n3"] = SeatNode{Server: id(3), Fit: true, Growing: SeatsGrowing} }),

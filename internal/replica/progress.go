@@ -40,7 +40,7 @@ func (p *progress) up() {
 }
 
 func (p *progress) down(now time.Time) {
-	p.link, p.downAt, p.still = linkDown, now, 0
+	p.link, p.downAt = linkDown, now
 }
 
 // rewind goes back to what the follower holds. Below what it acked there is nothing to go back to: such a request was
