@@ -198,15 +198,6 @@ func (rs *recoveries) rouse() {
 	}
 }
 
-// due is when it may be fenced. What nobody waits for leaves the first moments after a loss to those that are: they elect
-// coordinators, seal and open on the same processors and disks.
-func (r *recovery) due() time.Time {
-	if r.haste == nobodys && r.retryAt.IsZero() {
-		return time.UnixMilli(r.SinceMs).Add(backgroundRound)
-	}
-	return r.retryAt
-}
-
 // next picks the segments of the next round: those in a hurry, then what the background may have. wait is when to
 // look again for the rest.
 func (rs *recoveries) next(now time.Time) (list []*recovery, wait time.Time) {
@@ -223,8 +214,10 @@ func (rs *recoveries) pick(now time.Time) (list []*recovery, wait time.Time) {
 	for _, r := range rs.all {
 		switch {
 		case r.state != toFence:
-		case now.Before(r.due()):
-			wait = earlierOf(wait, r.due())
+		case now.Before(r.retryAt):
+			if wait.IsZero() || r.retryAt.Before(wait) {
+				wait = r.retryAt
+			}
 		case r.haste == nobodys:
 			idle = append(idle, r)
 		default:
