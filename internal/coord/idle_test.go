@@ -30,7 +30,7 @@ func TestShardsShareThePaceOfTheBackground(t *testing.T) {
 		}
 		return recovered
 	}
-	require.Equal(t, burst, turn(), "one round, whoever comes first")
+	require.Equal(t, pace.round, turn(), "one round, whoever comes first")
 
 	all[shards-1].hurry(each, now)
 	list, _ := all[shards-1].next(now)
@@ -38,11 +38,11 @@ func TestShardsShareThePaceOfTheBackground(t *testing.T) {
 	require.Equal(t, asked, list[0].haste)
 	all[shards-1].done(each)
 
-	left := shards*each - burst - 1
+	left := shards*each - pace.round - 1
 	for left > 0 {
 		require.Less(t, now, time.Unix(int64(shards*each/perSecond)+10, 0))
-		now = now.Add(backgroundRound / 5)
+		now = now.Add(idleRound / 5)
 		left -= turn()
 	}
-	require.InDelta(t, float64(shards*each-burst)/perSecond, now.Sub(time.Unix(0, 0)).Seconds(), 2)
+	require.InDelta(t, float64(shards*each-pace.round)/perSecond, now.Sub(time.Unix(0, 0)).Seconds(), 2)
 }

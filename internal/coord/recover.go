@@ -43,9 +43,6 @@ const (
 // maxFences is how many segments one round of fences covers; one round begins at a time.
 const maxFences = planner.BatchSize
 
-// backgroundRound is how often the background gets a round: its segments share messages, fsyncs and an entry.
-const backgroundRound = 500 * time.Millisecond
-
 // recoveries are the segments of one shard that wait for a seal. Those that somebody waits for come first, then those
 // with records; the others are sealed in the background, at the node's pace.
 type recoveries struct {
@@ -215,9 +212,7 @@ func (rs *recoveries) pick(now time.Time) (list []*recovery, wait time.Time) {
 		switch {
 		case r.state != toFence:
 		case now.Before(r.retryAt):
-			if wait.IsZero() || r.retryAt.Before(wait) {
-				wait = r.retryAt
-			}
+			wait = earlierOf(wait, r.retryAt)
 		case r.haste == nobodys:
 			idle = append(idle, r)
 		default:
@@ -242,7 +237,7 @@ func (rs *recoveries) addIdle(list, idle []*recovery, wait, now time.Time) ([]*r
 	if len(idle) == 0 {
 		return list, wait
 	}
-	least := rs.pace.worth(len(idle))
+	least := min(len(idle), rs.pace.round)
 	if len(list) > 0 {
 		least = 1
 	}
@@ -252,7 +247,7 @@ func (rs *recoveries) addIdle(list, idle []*recovery, wait, now time.Time) ([]*r
 		idle = idle[n:]
 	}
 	if len(idle) > 0 {
-		wait = earlierOf(wait, now.Add(backgroundRound/5))
+		wait = earlierOf(wait, now.Add(idleRound/5))
 	}
 	return list, wait
 }
