@@ -90,6 +90,9 @@ func (f *fakeAdmin) ForceSealSegment(_ context.Context, r sdk.ForceSealSegment) 
 	}
 	return sdk.SealedSegment{
 		Topic: "t", Range: 1, Old: r.Segment, Boundary: 240, Lossy: true, DryRun: r.DryRun, Silent: []sdk.NodeID{"n1", "n2"},
-		Known: []sdk.SegmentCopy{{Replica: sdk.ReplicaDetail{Node: "n3", State: "restarted", DurableEnd: 240}}},
+		Known: []sdk.SegmentCopy{
+			{Replica: sdk.ReplicaDetail{Node: "n2", State: "damaged", DurableEnd: 10}},
+			{Replica: sdk.ReplicaDetail{Node: "n3", State: "restarted", DurableEnd: 240}},
+		},
 	}, nil
 }

@@ -189,7 +189,7 @@ func (s segmentFigures) stateInWords() string {
 	case s.waits != "":
 		return "waiting"
 	case s.unknown:
-		return "no_answer"
+		return noAnswer
 	case s.lacks() > 0:
 		return fmt.Sprintf("%s %d/%d", s.state, s.copies, s.factor)
 	}

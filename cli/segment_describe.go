@@ -30,17 +30,17 @@ type segmentDocument struct {
 	LastWrite term.Time        `json:"last_append_at"`
 }
 
-// segmentCopyRow is one replica's own word on its copy.
+// segmentCopyRow is one replica's own word on its copy. What it did not say is null: a figure of 0 would be a word, too.
 type segmentCopyRow struct {
 	Node         string  `json:"node" col:"NODE"`
 	Role         string  `json:"role" col:"ROLE"`
 	State        string  `json:"state" col:"STATE" doc:"leader, in_sync, behind, missing, restarted, damaged, no_answer"`
-	DurableEnd   int64   `json:"durable_end" col:"DURABLE-END"`
-	Commit       int64   `json:"commit" col:"COMMIT" doc:"up to which it serves reads"`
+	DurableEnd   *int64  `json:"durable_end" col:"DURABLE-END" doc:"null: not known"`
+	Commit       *int64  `json:"commit" col:"COMMIT" doc:"up to which it serves reads; null: not known"`
 	CRC          string  `json:"crc32c" col:"CRC" doc:"of a whole sealed copy"`
 	LastFsyncMs  float64 `json:"last_fsync_ms" col:"LAST-FSYNC" as:"ms" doc:"how long its last batch was on the way to the disk"`
-	Bytes        int64   `json:"bytes" col:"SIZE" as:"bytes"`
-	IndexEntries int     `json:"index_entries" col:"INDEX"`
+	Bytes        *int64  `json:"bytes" col:"SIZE" as:"bytes" doc:"null: not known"`
+	IndexEntries *int64  `json:"index_entries" col:"INDEX" doc:"null: not known"`
 	Fenced       bool    `json:"fenced" col:"FENCED,wide"`
 	Disk         string  `json:"disk" col:"DISK,wide"`
 	Error        string  `json:"error" col:"ERROR,wide"`
@@ -102,13 +102,19 @@ func newSegmentDocument(s sdk.DescribedSegment) segmentDocument {
 	return doc
 }
 
+// noAnswer is the state of a replica that said nothing of its copy.
+const noAnswer = "no_answer"
+
 func copyRows(copies []sdk.SegmentCopy) []segmentCopyRow {
 	rows := []segmentCopyRow{}
 	for _, c := range copies {
 		row := segmentCopyRow{
-			Node: string(c.Replica.Node), Role: c.Role, State: c.Replica.State, DurableEnd: c.Replica.DurableEnd, Commit: c.Commit,
-			LastFsyncMs: float64(c.LastFsyncUs) / 1000, Bytes: c.Bytes, IndexEntries: c.IndexEntries, Fenced: c.Fenced,
-			Disk: c.Replica.Disk.String(), Error: c.Error,
+			Node: string(c.Replica.Node), Role: c.Role, State: c.Replica.State, LastFsyncMs: float64(c.LastFsyncUs) / 1000,
+			Fenced: c.Fenced, Disk: c.Replica.Disk.String(), Error: c.Error,
+		}
+		if c.Replica.State != noAnswer {
+			entries := int64(c.IndexEntries)
+			row.DurableEnd, row.Commit, row.Bytes, row.IndexEntries = &c.Replica.DurableEnd, &c.Commit, &c.Bytes, &entries
 		}
 		if c.CRC != 0 {
 			row.CRC = fmt.Sprintf("%08x", c.CRC)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,7 @@ type sealedSegment struct {
 	Cause    string           `json:"cause"`
 	Lossy    bool             `json:"lossy" doc:"acked records above the boundary may be lost"`
 	Known    []segmentCopyRow `json:"known" doc:"force-seal: what the replicas that answered hold"`
-	Silent   []string         `json:"silent" doc:"force-seal: replicas whose copies are not known"`
+	Silent   []string         `json:"silent" doc:"force-seal: replicas whose copies are not known to their end"`
 	DryRun   bool             `json:"dry_run"`
 
 	soFar int64 // of a plan without a boundary: the end of what is committed by now
@@ -41,7 +42,7 @@ type sealedSegment struct {
 func newSealedSegment(r sdk.SealedSegment) sealedSegment {
 	doc := sealedSegment{
 		Schema: schemaSegmentSeal, Topic: r.Topic, Range: r.Range.String(), Old: r.Old.String(), Boundary: &r.Boundary, Replicas: nodeIDs(r.Replicas),
-		GapMs: r.GapMs, Cause: r.Cause.String(), Lossy: r.Lossy, Known: copyRows(r.Known), Silent: nodeIDs(r.Silent), DryRun: r.DryRun,
+		GapMs: r.GapMs, Cause: r.Cause.String(), Lossy: r.Lossy, Known: fencedCopies(r.Known), Silent: nodeIDs(r.Silent), DryRun: r.DryRun,
 	}
 	if r.New != 0 {
 		doc.New = r.New.String()
@@ -50,6 +51,44 @@ func newSealedSegment(r sdk.SealedSegment) sealedSegment {
 		doc.Boundary, doc.soFar = nil, r.Boundary // the leader goes on taking records until then
 	}
 	return doc
+}
+
+// fencedCopies are the answers to fences: each says where its copy ends, and little else.
+func fencedCopies(copies []sdk.SegmentCopy) []segmentCopyRow {
+	rows := copyRows(copies)
+	for i := range rows {
+		row := &rows[i]
+		row.Commit, row.IndexEntries = nil, nil
+		if row.Bytes != nil && *row.Bytes == 0 && row.DurableEnd != nil && *row.DurableEnd > 0 {
+			row.Bytes = nil
+		}
+	}
+	return rows
+}
+
+// answeredRow is what people are shown of an answer to a fence.
+type answeredRow struct {
+	Node       string `col:"NODE"`
+	State      string `col:"STATE"`
+	DurableEnd *int64 `col:"DURABLE-END"`
+	Bytes      *int64 `col:"SIZE" as:"bytes"`
+}
+
+func answeredRows(copies []segmentCopyRow) []answeredRow {
+	rows := make([]answeredRow, 0, len(copies))
+	for _, c := range copies {
+		rows = append(rows, answeredRow{Node: c.Node, State: c.State, DurableEnd: c.DurableEnd, Bytes: c.Bytes})
+	}
+	return rows
+}
+
+// damagedAbove is where the copy of a node is known to be damaged; ok is false where that is not known.
+func (d *sealedSegment) damagedAbove(node string) (end int64, ok bool) {
+	i := slices.IndexFunc(d.Known, func(row segmentCopyRow) bool { return row.Node == node && row.State == "damaged" })
+	if i < 0 || d.Known[i].DurableEnd == nil {
+		return 0, false
+	}
+	return *d.Known[i].DurableEnd, true
 }
 
 // plan is what would be done, in a sentence.
@@ -173,9 +212,13 @@ func sealPage(p *term.Page, doc sealedSegment) {
 	}
 	if len(doc.Known) > 0 {
 		p.Heading("Copies that answered")
-		p.Table(doc.Known)
+		p.Table(answeredRows(doc.Known))
 	}
 	for _, n := range doc.Silent {
+		if end, ok := doc.damagedAbove(n); ok {
+			p.Line("%s the copy on %s; what it had from %d on goes", p.Style().Warn("damaged:"), term.Escape(n), end)
+			continue
+		}
 		p.Line("%s whether the copy on %s is whole; what only it had goes", p.Style().Warn("unknown:"), term.Escape(n))
 	}
 	if doc.Lossy {

@@ -105,6 +105,21 @@ func TestSegmentForceSeal(t *testing.T) {
 	require.Equal(t, []sdk.ForceSealSegment{{Segment: 5, Reason: "fire", AcceptDataLoss: true}}, admin.forced)
 }
 
+// What a replica did not say is no figure, in text and in JSON, and a copy that is known to be damaged is not called unknown.
+func TestCopiesThatSayLittle(t *testing.T) {
+	silent := sdk.SegmentCopy{Replica: sdk.ReplicaDetail{Node: "n1", State: "no_answer"}}
+	rows := copyRows([]sdk.SegmentCopy{silent})
+	require.Nil(t, rows[0].DurableEnd)
+	require.Nil(t, rows[0].Commit)
+	require.Nil(t, rows[0].Bytes)
+	require.Nil(t, rows[0].IndexEntries)
+	out, _, exit, _ := onThree(t, nil, "segment force-seal s5 --dry-run")
+	require.Equal(t, ExitOK, exit)
+	require.Contains(t, out, "unknown: whether the copy on n1 is whole")
+	require.Contains(t, out, "damaged: the copy on n2; what it had from 10 on goes")
+	require.NotContains(t, out, "0 B", "a fence tells no size of what is damaged")
+}
+
 func TestWaitSegment(t *testing.T) {
 	_, _, exit, _ := onThree(t, nil, "wait segment s4 sealed")
 	require.Equal(t, ExitOK, exit)

@@ -94,7 +94,7 @@ type segmentRow struct {
 type replicaRow struct {
 	Node       string `json:"node"`
 	State      string `json:"state" doc:"leader, in_sync, behind, missing, restarted, damaged, no_answer"`
-	DurableEnd int64  `json:"durable_end"`
+	DurableEnd *int64 `json:"durable_end" doc:"null: not known"`
 }
 
 type settingRow struct {
@@ -202,7 +202,11 @@ func newSegmentRow(topic string, r sdk.RangeID, s sdk.SegmentDetail) segmentRow 
 	}
 	for _, rep := range s.Replicas {
 		row.Replicas = append(row.Replicas, string(rep.Node))
-		row.States = append(row.States, replicaRow{Node: string(rep.Node), State: rep.State, DurableEnd: rep.DurableEnd})
+		state := replicaRow{Node: string(rep.Node), State: rep.State}
+		if rep.State != noAnswer {
+			state.DurableEnd = &rep.DurableEnd
+		}
+		row.States = append(row.States, state)
 	}
 	return row
 }
