@@ -38,6 +38,8 @@ var labels = map[string]struct {
 	"DISK_FULL":        {"DISK", styles.Bad},
 	"CLIENT_LOST":      {"CLIENT", styles.Warn},
 	"STREAM_LOST":      {"CLIENT", styles.Warn},
+	"CLIENT_CLOCK":     {"CLIENT", styles.Warn},
+	"CLIENT_REFUSED":   {"CLIENT", styles.Warn},
 }
 
 // label is an event's type in one word, and its look.

@@ -92,7 +92,15 @@ func share(part, whole int64) string {
 	if whole <= 0 {
 		return none
 	}
-	return fmt.Sprintf("%.0f%%", 100*float64(part)/float64(whole))
+	return fmt.Sprintf("%.0f%%", 100*min(max(portion(part, whole), 0), 9.99))
+}
+
+// portion is a part of a whole as a number; nothing if there is no whole. Nodes may tell anything: it is not clamped.
+func portion(part, whole int64) float64 {
+	if whole <= 0 {
+		return 0
+	}
+	return float64(part) / float64(whole)
 }
 
 func perMillion(n int) string {

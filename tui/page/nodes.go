@@ -43,7 +43,7 @@ var nodeTable = &table[*store.Node]{
 		{name: "OUT/s", w: 6, right: true, rough: true, rank: 3, value: func(n *store.Node) float64 { return n.OutBytes }, cell: counted(func(n *store.Node) string { return component.Short(n.OutBytes) })},
 		{name: "FSYNC p99", w: 9, right: true, rough: true, rank: 5, value: func(n *store.Node) float64 { return float64(n.Raw.Fsync.P99Us) }, cell: counted(func(n *store.Node) string { return latency(n.Raw.Fsync.P99Us) })},
 		{name: "ACK p99", w: 7, right: true, rough: true, rank: 9, value: func(n *store.Node) float64 { return float64(n.Raw.Ack.P99Us) }, cell: counted(func(n *store.Node) string { return latency(n.Raw.Ack.P99Us) })},
-		{name: "DISK", w: 4, most: 6, right: true, rank: 1, value: func(n *store.Node) float64 { return float64(n.DiskUsed) / float64(max(n.DiskTotal, 1)) }, paint: paintDisk},
+		{name: "DISK", w: 4, most: 6, right: true, rank: 1, value: func(n *store.Node) float64 { return portion(n.DiskUsed, n.DiskTotal) }, paint: paintDisk},
 		{name: "RTT", w: 9, right: true, rough: true, value: func(n *store.Node) float64 { return float64(n.RttUs) }, cell: rtt},
 	},
 }
@@ -130,7 +130,7 @@ func paintState(d *drawing, place component.Rect, n *store.Node) {
 
 func paintDisk(d *drawing, place component.Rect, n *store.Node) {
 	style := freshness(n)
-	part := float64(n.DiskUsed) / float64(max(n.DiskTotal, 1))
+	part := portion(n.DiskUsed, n.DiskTotal)
 	switch {
 	case n.Full || part > 0.9:
 		style = styles.Bad
@@ -144,7 +144,7 @@ func paintDisk(d *drawing, place component.Rect, n *store.Node) {
 	d.c.Number(text.X, text.Y, text.W, share(n.DiskUsed, n.DiskTotal), style)
 	if n.DiskTotal > 0 && !bar.Empty() {
 		ramp := d.c.Glyphs().Ramp
-		d.c.Put(bar.Right()-1, bar.Y, ramp[min(1+int(part*8), 8)], style)
+		d.c.Put(bar.Right()-1, bar.Y, ramp[1+int(min(max(part, 0)*8, 7))], style)
 	}
 }
 
