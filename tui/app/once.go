@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,8 @@ import (
 
 const (
 	onceWait   = 1500 * time.Millisecond // after the first answer: rates need two counts
-	onceHealth = 3 * time.Second         // the verdict may take longer
+	onceLatest = 3 * time.Second         // what was asked for may take longer
+	onceLook   = onceWait / 10           // between two looks at whether it has come
 	onceGiveUp = 5 * time.Second         // without any answer
 	onceWidth  = 100
 	onceHeight = 40
@@ -33,7 +35,10 @@ func once(ctx context.Context, opts Options, streams *term.IOStreams, src feed.F
 		ctx, cancel = context.WithTimeoutCause(ctx, opts.Duration, errTimeUp)
 		defer cancel()
 	}
-	l := &looker{store: store.New(store.Options{History: -1}), in: src.Messages(), now: src.Now, recorded: opts.Replay != "", fault: src.Err}
+	l := &looker{
+		store: store.New(store.Options{History: -1}), in: src.Messages(), now: src.Now, show: src.Show, recorded: opts.Replay != "", fault: src.Err,
+		model: newModel(opts, styles.NoColor, true, environment{}), all: opts.Format != term.FormatTable,
+	}
 	if err := l.gather(ctx); err != nil {
 		return err
 	}
@@ -67,31 +72,90 @@ type looker struct {
 	in       <-chan store.Message
 	recorded bool
 	now      func() time.Time
+	show     func(feed.Viewport)
 	fault    func() error // what is wrong with the recording
+
+	model *model        // the screen that there would be
+	all   bool          // what is printed is no page: it has everything
+	asked feed.Viewport // of the feed
+	came  feed.Viewport // answers to that
 }
 
 func (l *looker) view() *store.View { return l.store.View(l.now()) }
+
+// ask asks for what is to be printed, as far as the nodes do not tell it by themselves.
+func (l *looker) ask() {
+	want := feed.Viewport{Health: true, Nodes: true, Shards: true, TopicList: true, Segments: &feed.SegmentsShown{}}
+	if !l.all {
+		l.model.view = l.view()
+		want = l.model.viewport()
+		if l.model.page == page.Topics {
+			rows := page.Get(page.Topics).Rows(l.model.view, l.model.state())
+			for i := range min(rows.Len(), feed.MostTopics) {
+				want.Topics = append(want.Topics, rows.ID(i))
+			}
+		}
+	}
+	if !sameViewport(want, l.asked) {
+		l.asked = want
+		l.show(want)
+	}
+}
+
+// take applies a message, and notes what it answers.
+func (l *looker) take(m store.Message) {
+	l.store.Apply(m)
+	switch {
+	case m.Health != nil:
+		l.came.Health = true
+	case m.Topics != nil:
+		l.came.TopicList = true
+	case m.Shards != nil:
+		l.came.Shards = true
+	case m.Segments != nil:
+		l.came.Segments = &feed.SegmentsShown{}
+	case m.Logs != nil:
+		l.came.Logs = &feed.LogsShown{}
+	case m.Topic != nil:
+		l.came.Topics = append(l.came.Topics, m.Topic.Summary.Name)
+	}
+}
+
+// complete reports whether all that was asked for has come. The verdict is wanted in any case: it is the exit code.
+func (l *looker) complete() bool {
+	for _, name := range l.asked.Topics {
+		if !slices.Contains(l.came.Topics, name) {
+			return false
+		}
+	}
+	return l.came.Health && (l.came.TopicList || !l.asked.TopicList) && (l.came.Shards || !l.asked.Shards) &&
+		(l.came.Segments != nil || l.asked.Segments == nil) && (l.came.Logs != nil || l.asked.Logs == nil)
+}
 
 // gather listens until the nodes have spoken for a while. A recording is heard to its end.
 func (l *looker) gather(ctx context.Context) error {
 	giveUp, enough := time.After(onceGiveUp), (<-chan time.Time)(nil)
 	var latest <-chan time.Time
+	look := time.NewTicker(onceLook)
+	defer look.Stop()
+	l.ask()
 	for {
 		select {
+		case <-look.C:
+			l.ask()
 		case m, ok := <-l.in:
 			if !ok {
 				return l.heardAny()
 			}
-			l.store.Apply(m)
-			if enough == nil && m.Node != "" && !l.recorded {
-				giveUp, enough, latest = nil, time.After(onceWait), time.After(onceHealth)
+			l.take(m)
+			if giveUp != nil && m.Node != "" && !l.recorded {
+				giveUp, enough, latest = nil, time.After(onceWait), time.After(onceLatest)
 			}
 		case <-enough:
-			enough = nil
-			if !l.view().Health.At.IsZero() {
+			if l.ask(); l.complete() {
 				return nil
 			}
-			enough = time.After(onceWait / 10)
+			enough = time.After(onceLook)
 		case <-latest:
 			return nil
 		case <-giveUp:
@@ -136,7 +200,7 @@ func (l *looker) wait(ctx context.Context, d time.Duration) bool {
 				}
 				continue
 			}
-			l.store.Apply(m)
+			l.take(m)
 		case <-end:
 			return true
 		case <-ctx.Done():

@@ -7,7 +7,7 @@ import (
 )
 
 // Spark draws the last values as a line of blocks that ends at the right edge, the newest there. Most is the value
-// of a full block, 0 for the greatest shown. NaN is a moment without data, and stays blank.
+// of a full block, 0 for the greatest shown. NaN is a moment without data, which is marked as one: it is no zero.
 func (c *Canvas) Spark(r Rect, values []float64, most float64, style styles.Style) {
 	if r.Empty() {
 		return
@@ -18,19 +18,13 @@ func (c *Canvas) Spark(r Rect, values []float64, most float64, style styles.Styl
 	}
 	x := r.Right() - len(values)
 	for i, v := range values {
-		if sign, ok := c.height(v, most); ok {
-			c.Put(x+i, r.Y, sign, style)
+		if math.IsNaN(v) {
+			c.Put(x+i, r.Y, c.theme.Glyphs.Quiet, styles.Dim)
+			continue
 		}
+		level, _ := styles.Level(v, most)
+		c.Put(x+i, r.Y, c.theme.Glyphs.Ramp[level+1], style) // zero has the lowest one: a quiet line is a line
 	}
-}
-
-// height is the block for a value; zero has the lowest one, so that a quiet line is a line.
-func (c *Canvas) height(v, most float64) (sign rune, ok bool) {
-	if math.IsNaN(v) {
-		return 0, false
-	}
-	level, _ := styles.Level(v, most)
-	return c.theme.Glyphs.Ramp[level+1], true
 }
 
 func greatest(values []float64) float64 {

@@ -28,7 +28,7 @@ type Feed interface {
 
 // Viewport is what is on the screen, and so worth asking for.
 type Viewport struct {
-	Topics    []string // whose ranges and segments are shown; the first 16 are asked for
+	Topics    []string // whose ranges and segments are shown; the first MostTopics are asked for
 	TopicList bool     // the list of topics
 	Segments  *SegmentsShown
 	Shards    bool // with what only their leaders know
@@ -49,9 +49,11 @@ type LogsShown struct {
 	Level string       // this and worse; empty: all
 }
 
+// MostTopics is of how many topics the details are asked for in one round.
+const MostTopics = 16
+
 const (
 	queueLength  = 1024 // messages between the feed and the store
-	maxDetails   = 16   // topics that are asked for in one round
 	topicLimit   = 1000
 	segmentLimit = 500
 	logsFirst    = 200 // lines of each node to begin with

@@ -176,7 +176,7 @@ func (l *live) lost(ctx context.Context, tried []string, err error, tries *int) 
 	wait := backoff(*tries)
 	conn := &store.Conn{Lost: true, Tried: tried, Attempt: *tries, Next: time.Now().Add(wait)}
 	if err != nil {
-		conn.Error = err.Error()
+		conn.Error = reason(err)
 	}
 	if l.send(ctx, store.Message{Conn: conn}) {
 		l.pause(ctx, wait)

@@ -128,7 +128,7 @@ func TestAllLostAndBack(t *testing.T) {
 		require.Equal(t, store.StreamLive, v.Nodes.Get("n1").Stream)
 		last := v.Events.At(v.Events.Len() - 1)
 		require.Equal(t, "STREAM_BACK", last.Type)
-		require.Contains(t, v.Events.At(v.Events.Len()-2).Detail, "reconnected after 30s")
+		require.Contains(t, v.Events.At(v.Events.Len()-2).Detail, "reconnected after 30 s")
 
 		f.feed.SetSeeds([]string{"other:2921"})
 		synctest.Wait()
@@ -327,13 +327,13 @@ func TestARoundIsBounded(t *testing.T) {
 		f := feeding(Live(Options{Connect: fake.connect}))
 		fake.events <- countersOf("n1")
 		var topics []string
-		for i := range 2 * maxDetails {
+		for i := range 2 * MostTopics {
 			topics = append(topics, fmt.Sprint("t", i))
 		}
 		f.feed.Show(Viewport{Topics: topics})
 		time.Sleep(time.Second)
-		require.Equal(t, 1, fake.count(fmt.Sprint("topic t", maxDetails-1)))
-		require.Zero(t, fake.count(fmt.Sprint("topic t", maxDetails)))
+		require.Equal(t, 1, fake.count(fmt.Sprint("topic t", MostTopics-1)))
+		require.Zero(t, fake.count(fmt.Sprint("topic t", MostTopics)))
 		require.NoError(t, f.feed.Close())
 		<-f.done
 	})

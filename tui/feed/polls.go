@@ -148,7 +148,7 @@ func (s *session) details(ctx context.Context) {
 		return want{either(len(v.Topics) > 0 || len(before) > 0, often, 0), strings.Join(v.Topics, "/")}
 	}
 	s.every(ctx, wanted, func(ctx context.Context, v Viewport) {
-		topics := v.Topics[:min(len(v.Topics), maxDetails)]
+		topics := v.Topics[:min(len(v.Topics), MostTopics)]
 		for _, name := range before {
 			if !slices.Contains(topics, name) {
 				s.l.send(ctx, store.Message{Gone: &store.Gone{Topic: name, Exists: true}}) // it is not said again

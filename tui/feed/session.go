@@ -69,7 +69,7 @@ func (s *session) run(ctx context.Context, tries *int) error {
 		return nil
 	}
 	// What this session has begun may take its time to end: it is told before that.
-	s.l.send(ctx, store.Message{Conn: &store.Conn{Lost: true, Error: s.lastErr.Error(), Tried: s.seeds, Attempt: *tries + 1}})
+	s.l.send(ctx, store.Message{Conn: &store.Conn{Lost: true, Error: reason(s.lastErr), Tried: s.seeds, Attempt: *tries + 1}})
 	return s.lastErr
 }
 
@@ -104,7 +104,7 @@ func (s *session) take(ctx context.Context, ev sdk.WatchEvent, tries *int) bool 
 		if base.CodeOf(ev.Gap.Err) == base.CodeUnknownKind {
 			return s.poll(ctx)
 		}
-		m.Stream = &store.Stream{State: store.StreamLost, Error: ev.Gap.Err.Error()}
+		m.Stream = &store.Stream{State: store.StreamLost, Error: reason(ev.Gap.Err)}
 		return s.l.send(ctx, m)
 	}
 	if !s.told {
@@ -181,7 +181,7 @@ func (s *session) poll(ctx context.Context) bool {
 			list, err := s.client.Admin().ListNodes(ask)
 			cancel()
 			if err != nil {
-				s.l.send(ctx, store.Message{Conn: &store.Conn{Lost: true, Error: err.Error(), Tried: s.seeds, Next: time.Now().Add(pollOld)}})
+				s.l.send(ctx, store.Message{Conn: &store.Conn{Lost: true, Error: reason(err), Tried: s.seeds, Next: time.Now().Add(pollOld)}})
 				continue
 			}
 			s.l.send(ctx, store.Message{Conn: &store.Conn{}})

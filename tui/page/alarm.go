@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/eastguard/eastguard/sdk"
@@ -13,7 +14,7 @@ import (
 
 // alarmOf is the worst thing that is going on, in one line; nothing when all is well.
 func alarmOf(v *store.View, st *State) Line {
-	for _, look := range []func(*store.View, *State) Line{nodesInTrouble, shardsInTrouble, dataInTrouble, viewsDiffer, checksFailed} {
+	for _, look := range []func(*store.View, *State) Line{nodesInTrouble, nodesUnheard, shardsInTrouble, dataInTrouble, viewsDiffer, checksFailed} {
 		if l := look(v, st); l.Text != "" {
 			return l
 		}
@@ -51,29 +52,77 @@ func nodesInTrouble(v *store.View, st *State) Line {
 	if others > 0 {
 		text += fmt.Sprintf(" and %d more", others)
 	}
-	if n, gap := sealsBecauseOf(v, worst); n > 0 {
-		text += ": " + plural(n, "segment") + " sealed since"
-		if gap > 0 {
-			text += ", gap up to " + span(gap)
-		}
+	if done := becauseOf(v, worst); len(done) > 0 {
+		text += ": " + strings.Join(done, ", ")
 	}
 	return Line{text, style}
 }
 
-// sealsBecauseOf counts the seals after a failure since a node is missed, and says how long producers waited at most.
-func sealsBecauseOf(v *store.View, n *store.Node) (count int, gap time.Duration) {
+// becauseOf is what has been done about a node since it is missed, and how long producers waited for it at most.
+func becauseOf(v *store.View, n *store.Node) (done []string) {
 	if n.Since.IsZero() {
-		return 0, 0
+		return nil
 	}
-	from := n.Since.Add(-2 * store.StaleAfter) // segments are left before anybody calls a node suspect
+	from := n.Since.Add(-2 * store.StaleAfter) // it is left before anybody calls it suspect
+	seals, gap := sealsSince(v, from)
+	if seals > 0 {
+		done = append(done, plural(seals, "segment")+" sealed")
+	}
+	moved := 0
+	for _, s := range v.Shards.Rows() {
+		if s.LastFrom == n.ID && s.Leader != "" && s.Leader != n.ID && s.Since.After(from) {
+			moved++
+		}
+	}
+	if moved > 0 {
+		done = append(done, plural(moved, "shard")+" led by others")
+	}
+	if gap > 0 {
+		done = append(done, "gap up to "+span(gap))
+	}
+	return done
+}
+
+// sealsSince counts the seals because nodes were lost, at their failure or after it.
+func sealsSince(v *store.View, from time.Time) (count int, gap time.Duration) {
 	all := v.Seals.All()
 	for i := len(all) - 1; i >= 0 && all[i].Time.After(from); i-- {
-		if all[i].Letter() == 'F' {
+		if letter := all[i].Letter(); letter == 'F' || letter == 'R' && all[i].New != 0 {
 			count++
 			gap = max(gap, wait(all[i]))
 		}
 	}
 	return count, gap
+}
+
+// nodesUnheard tells of nodes that live, as the others say, and of which nothing comes here.
+func nodesUnheard(v *store.View, st *State) Line {
+	var first *store.Node
+	others := 0
+	for _, n := range v.Nodes.Rows() {
+		if n.State != "alive" && n.State != "unknown" || n.Stream != store.StreamStale && n.Stream != store.StreamLost {
+			continue
+		}
+		if first == nil {
+			first = n
+		} else {
+			others++
+		}
+	}
+	if first == nil {
+		return Line{}
+	}
+	text := "! " + string(first.ID) + " is not heard"
+	switch {
+	case others > 0:
+		text = fmt.Sprintf("! %s and %d more are not heard", first.ID, others)
+	case !first.Heard.IsZero():
+		text += " for " + age(first.Heard, st.Frame.Now)
+	}
+	if first.Error != "" {
+		text += ": " + first.Error
+	}
+	return Line{text, styles.Warn}
 }
 
 func shardsInTrouble(v *store.View, st *State) Line {

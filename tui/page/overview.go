@@ -212,10 +212,12 @@ func (d *drawing) sparkTo(r component.Rect, s store.Series, seconds int, full fl
 	sum, n := 0.0, 0
 	last := s.Last(r.W * seconds)
 	for i, v := range last {
-		sum, n = sum+float64(v), n+1
+		if v >= 0 { // else no node was heard
+			sum, n = sum+float64(v), n+1
+		}
 		at := newest - int64(len(last)-1-i)
 		if at%int64(seconds) == int64(seconds)-1 || i == len(last)-1 {
-			values = append(values, sum/float64(n))
+			values = append(values, sum/float64(n)) // NaN of none
 			sum, n = 0, 0
 		}
 	}

@@ -277,11 +277,11 @@ func drawLost(c *component.Canvas, r component.Rect, v *store.View, st *State) {
 	if wait := link.Next.Sub(st.Frame.Now); !link.Next.IsZero() && wait > 0 {
 		next = fmt.Sprintf("next try in %.1fs", wait.Seconds())
 	}
-	if link.Attempt > 0 {
+	if link.Attempt > 0 && inside.W >= 70 {
 		next += fmt.Sprintf(" (attempt %d)", link.Attempt)
 	}
 	pen := c.Pen(inside.Line(1)).AtRight(next, styles.Plain).Text("last error: ", styles.Dim)
-	c.TextMiddle(pen.Rest().X, pen.Rest().Y, pen.Left()-1, link.Error, styles.Bad) // its end is why
+	c.TextMiddle(pen.Rest().X, pen.Rest().Y, pen.Left()-2, lastWords(c, link.Error, pen.Left()-2), styles.Bad)
 	pen = c.Pen(inside.Line(2)).Text("r", styles.Key).Text(" retry now    ", styles.Plain).Text(":", styles.Key).
 		Text(" seeds HOST:PORT    ", styles.Plain).Text("q", styles.Key).Text(" quit", styles.Plain)
 	old := "there is no data yet"
@@ -289,4 +289,16 @@ func drawLost(c *component.Canvas, r component.Rect, v *store.View, st *State) {
 		old = "the data below is " + age(lastData(v), st.Frame.Now) + " old"
 	}
 	pen.AtRight(old, styles.Warn)
+}
+
+// lastWords is as much of an error as there is room for, by its parts: what it ends with is why.
+func lastWords(c *component.Canvas, text string, w int) string {
+	for c.Width(text) > w {
+		_, why, more := strings.Cut(text, ": ")
+		if !more {
+			break
+		}
+		text = why
+	}
+	return text
 }

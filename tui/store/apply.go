@@ -159,11 +159,19 @@ func (s *Store) conn(at time.Time, c *Conn) {
 		s.gaps.add(&StreamGap{From: since, Reason: c.Error})
 		s.local(at, "CLIENT_LOST", "", c.Error)
 	case !c.Lost && was == LinkLost:
-		s.local(at, "CLIENT_BACK", "", fmt.Sprintf("reconnected after %s", at.Sub(l.Since).Round(time.Second)))
+		s.local(at, "CLIENT_BACK", "", "reconnected after "+lasted(at.Sub(l.Since)))
 		s.closeGap("", at)
 		l.State, l.Since = LinkLive, at
 	}
 	l.Error, l.Tried, l.Attempt, l.Next = c.Error, c.Tried, c.Attempt, c.Next
+}
+
+// lasted is a time in whole seconds, as people say it: 14 s, 1m5s.
+func lasted(d time.Duration) string {
+	if d = d.Round(time.Second); d < time.Minute {
+		return fmt.Sprintf("%d s", d/time.Second)
+	}
+	return d.String()
 }
 
 func (s *Store) stream(m Message) {

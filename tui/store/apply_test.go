@@ -256,7 +256,7 @@ func TestLostAndBack(t *testing.T) {
 	require.Equal(t, store.LinkLive, v.Cluster.Link.State)
 	require.Equal(t, t0.Add(14*time.Second), v.Gaps.At(0).To)
 	require.Equal(t, "CLIENT_BACK", v.Events.At(1).Type)
-	require.Equal(t, "reconnected after 14s", v.Events.At(1).Detail)
+	require.Equal(t, "reconnected after 14 s", v.Events.At(1).Detail)
 	require.Contains(t, fmt.Sprint(v.History.InBytes), "-1", "seconds in which nobody was heard are marked")
 }
 

@@ -58,6 +58,61 @@ func TestHowTheClusterIsHeard(t *testing.T) {
 	}
 }
 
+// The dead are members: a screen on which three of five nodes are is not one of a cluster that is heard. Where one of many
+// is dead, the sums lack nothing; where most are, it may be those that are heard which are cut off.
+func TestTheDeadAreMissedToo(t *testing.T) {
+	s := store.New(store.Options{History: -1})
+	members := []sdk.NodeID{"n1", "n2", "n3", "n4", "n5"}
+	says := func(dead ...sdk.NodeID) (v *store.View) {
+		states := make(map[sdk.NodeID]string)
+		for _, id := range members {
+			states[id] = "alive"
+		}
+		for _, id := range dead {
+			states[id] = "dead"
+			apply(s, store.Message{Time: t0, Node: id, Stream: &store.Stream{State: store.StreamLost, Error: "gone"}})
+		}
+		for _, id := range members {
+			if states[id] == "alive" {
+				v = apply(s, believed(t0, id, states))
+			}
+		}
+		return v
+	}
+	for _, c := range []struct {
+		dead    []sdk.NodeID
+		streams int
+		link    store.LinkState
+		atLeast bool
+	}{
+		{nil, 5, store.LinkLive, false},
+		{members[4:], 4, store.LinkLive, false},
+		{members[2:], 2, store.LinkPartial, true},
+	} {
+		v := says(c.dead...)
+		require.Equal(t, []any{c.streams, 5, c.link, c.atLeast}, []any{v.Cluster.Streams, v.Cluster.Known, v.Cluster.Link.State, v.Cluster.AtLeast}, "%v", c.dead)
+	}
+}
+
+// A node that has started anew is what is said of its new start: who calls the old one dead has not heard of that yet.
+func TestTheVerdictIsOnTheNewestStart(t *testing.T) {
+	s := store.New(store.Options{History: -1})
+	for _, by := range []sdk.NodeID{"n1", "n2", "n3"} {
+		apply(s, believed(t0, by, map[sdk.NodeID]string{by: "alive", "x": "dead"}))
+	}
+	require.Equal(t, "dead", s.View(t0).Nodes.Get("x").State)
+	anew := believed(t0, "n2", map[sdk.NodeID]string{"n2": "alive", "x": "alive"})
+	for i := range anew.State.Members {
+		if anew.State.Members[i].Node == "x" {
+			anew.State.Members[i].Boot = 2
+		}
+	}
+	x := apply(s, anew).Nodes.Get("x")
+	require.Equal(t, "alive", x.State, "not suspect, as by a vote of one for and two against")
+	require.EqualValues(t, 2, x.Boot)
+	require.Empty(t, x.SuspectedBy)
+}
+
 // A node tells of its busiest ranges: one that is not among them any more has no known rate, nor has its topic.
 func TestRatesOfWhatIsNotToldAnyMoreAreForgotten(t *testing.T) {
 	counted := func(second int, topics ...string) store.Message {
@@ -78,6 +133,19 @@ func TestRatesOfWhatIsNotToldAnyMoreAreForgotten(t *testing.T) {
 	require.Zero(t, v.Topics.Get("a").InBytes)
 	require.EqualValues(t, 100, v.Topics.Get("b").InBytes)
 	require.Zero(t, apply(s, counted(2)).Cluster.Busiest)
+}
+
+// What a dead node told of its ranges holds no more; while it is only not heard it is what is known last.
+func TestRatesOfTheDeadAreForgotten(t *testing.T) {
+	s := store.New(store.Options{History: -1})
+	c := &sdk.NodeCounters{Ranges: []sdk.RangeCounters{{Topic: "a", Range: 1, InBytesPerSec: 100}}}
+	apply(s, believed(t0, "n2", map[sdk.NodeID]string{"n1": "alive", "n2": "alive"}), store.Message{Time: t0, Node: "n1", Boot: 1, Counters: c})
+	v := apply(s, store.Message{Time: t0, Node: "n1", Stream: &store.Stream{State: store.StreamLost, Error: "gone"}})
+	require.EqualValues(t, 100, v.Topics.Get("a").InBytes)
+	v = apply(s, believed(t0, "n2", map[sdk.NodeID]string{"n1": "dead", "n2": "alive"}))
+	require.False(t, v.Ranges.Get(store.RangeKey{Topic: "a", Range: 1}).Counted)
+	require.Zero(t, v.Topics.Get("a").InBytes)
+	require.True(t, v.Topics.Get("a").AtLeast)
 }
 
 // An election that is told late is no news, and how long nobody led is of the leader that ended it.

@@ -11,11 +11,11 @@ import (
 
 // settle makes what follows from the rows: what all believe of each node, and the header.
 func (s *Store) settle(now time.Time) {
-	s.addUp()
 	if s.believesChanged {
 		s.judge()
 		s.doubtShards()
 	}
+	s.addUp()
 	s.sumUp(now)
 }
 
@@ -46,11 +46,22 @@ func (s *Store) judge() {
 	for id, v := range votes {
 		if was := s.nodes.get(id); was == nil && s.nodes.len() < maxNodes || was != nil && !v.matches(was) {
 			v.write(s.nodes.edit(id), id)
+			s.silenced(id)
 		}
 	}
 }
 
-// verdict is what the observers say of one node.
+// silenced forgets what a dead node told of its ranges: they are led by another now, or by nobody.
+func (s *Store) silenced(id sdk.NodeID) {
+	n := s.nodes.get(id)
+	if n.State != "dead" && n.State != "left" || n.Stream == StreamLive || len(n.counted) == 0 {
+		return
+	}
+	s.uncount(id, n.counted, nil)
+	s.nodes.edit(id).counted = nil
+}
+
+// verdict is what the observers say of the newest start of one node.
 type verdict struct {
 	alive, suspect, dead, left int
 	by                         []sdk.NodeID // who says suspect or dead
@@ -59,6 +70,14 @@ type verdict struct {
 }
 
 func (v *verdict) add(observer sdk.NodeID, b *Belief) {
+	if v.best != nil && v.best.Boot != 0 && b.Boot != 0 {
+		switch {
+		case b.Boot < v.best.Boot:
+			return // of an earlier start: it has not heard of this one yet
+		case b.Boot > v.best.Boot:
+			*v = verdict{} // and so had all the others
+		}
+	}
 	switch b.State {
 	case "alive":
 		v.alive++
@@ -146,10 +165,12 @@ func (s *Store) sumUp(now time.Time) {
 	var ack, fsync, replicate, gap mixture
 	var hit, hitNodes float64
 	versions := make(map[string]int)
+	unheard := false // a node of which nobody says that it is dead
 	for _, id := range s.sortedNodes() {
 		n := s.nodes.get(id)
 		c.count(n)
 		if n.Stream != StreamLive {
+			unheard = unheard || n.State != "dead" && n.State != "left"
 			continue
 		}
 		c.Streams++
@@ -182,7 +203,7 @@ func (s *Store) sumUp(now time.Time) {
 	if hitNodes > 0 {
 		c.CacheHit = hit / hitNodes
 	}
-	c.AtLeast = c.Streams < c.Known
+	c.AtLeast = unheard || c.partial()
 	c.Versions = versionCounts(versions)
 	s.agreement(now)
 	s.countShards()
@@ -204,10 +225,14 @@ func (c *Cluster) count(n *Node) {
 	case "left":
 		c.Left++
 	}
-	if n.State != "dead" && n.State != "left" || n.Stream == StreamLive {
+	if n.State != "left" || n.Stream == StreamLive {
 		c.Known++
 	}
 }
+
+// partial reports whether more than half of the cluster is not heard. What those that are heard call dead may then as
+// well be alive, and it is they that are cut off.
+func (c *Cluster) partial() bool { return (c.Known-c.Streams)*2 > c.Known }
 
 func (s *Store) sortedNodes() []sdk.NodeID {
 	if !s.nodes.shape {
@@ -281,7 +306,7 @@ func (s *Store) linkState(now time.Time) {
 	switch {
 	case l.LastData.IsZero():
 		state = LinkConnecting
-	case (c.Known-c.Streams)*2 > c.Known:
+	case c.partial():
 		state = LinkPartial
 	}
 	if state != l.State {

@@ -9,8 +9,10 @@ const (
 	// smoothOver is the time over which what is told once a second is averaged: what lies further back than that counts
 	// little.
 	smoothOver = 3 * time.Second
-	// settledAt is how near a smoothed rate comes to what is told again and again before it is that.
-	settledAt = 1.0 / 500
+	// settledAt is how near a smoothed rate comes to what is told again and again before it is that; as a part of it, and at
+	// least: half of one a second is nothing.
+	settledAt      = 1.0 / 500
+	settledAtLeast = 0.5
 	// steadyBand is how far, as a part of it, a steady value may be off. It is less than a step of the heat ramp.
 	steadyBand = 1.0 / 10
 )
@@ -29,10 +31,14 @@ func weight(passed time.Duration) float64 {
 	return 1 - math.Exp(-max(passed, 0).Seconds()/smoothOver.Seconds())
 }
 
-// smooth moves a rate towards the newest value. It gets there: a rate that does not change is told as it is.
+// smooth moves a rate towards the newest value. It gets there: a rate that does not change is told as it is. What has
+// stopped goes three times as fast: a node that takes nothing any more does not seem to for half a minute.
 func smooth(rate *float64, newest, weight float64) {
+	if newest == 0 {
+		weight = 1 - math.Pow(1-weight, 3)
+	}
 	*rate += weight * (newest - *rate)
-	if math.Abs(*rate-newest) <= max(settledAt*math.Abs(newest), settledAt) {
+	if math.Abs(*rate-newest) <= max(settledAt*math.Abs(newest), settledAtLeast) {
 		*rate = newest
 	}
 }

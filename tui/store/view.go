@@ -45,8 +45,8 @@ type Cluster struct {
 
 	Link    Link
 	Streams int  // that are live
-	Known   int  // nodes that should have one
-	AtLeast bool // sums lack the nodes whose stream is not live
+	Known   int  // members, dead ones too: those that should have one
+	AtLeast bool // sums lack nodes that may live, and whose stream is not live
 
 	Alive, Suspect, Dead, Left int
 	Versions                   []VersionCount
