@@ -37,7 +37,9 @@ var labels = map[string]struct {
 	"FILE_QUARANTINED": {"FILE", styles.Bad},
 	"DISK_FULL":        {"DISK", styles.Bad},
 	"CLIENT_LOST":      {"CLIENT", styles.Warn},
+	"CLIENT_BACK":      {"CLIENT", styles.OK},
 	"STREAM_LOST":      {"CLIENT", styles.Warn},
+	"STREAM_BACK":      {"CLIENT", styles.OK},
 	"CLIENT_CLOCK":     {"CLIENT", styles.Warn},
 	"CLIENT_REFUSED":   {"CLIENT", styles.Warn},
 }
@@ -85,6 +87,7 @@ var tellers = map[string]func(*telling){
 	"STREAM_LOST":      (*telling).silent,
 	"STREAM_BACK":      (*telling).heard,
 	"CLIENT_LOST":      (*telling).alone,
+	"CLIENT_BACK":      (*telling).back,
 }
 
 // tell is what an event says; long is with all there is, told where the node that tells it stands beside it.
@@ -191,6 +194,8 @@ func (t *telling) alone() {
 	t.add("no broker answers")
 	t.add(t.e.Detail)
 }
+
+func (t *telling) back() { t.add(t.e.Detail) }
 
 // rest is all that an event of any type has.
 func (t *telling) rest() {

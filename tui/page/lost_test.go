@@ -77,3 +77,11 @@ func TestTheBannerSaysWhy(t *testing.T) {
 		require.Contains(t, text, "next try in 5.0s")
 	}
 }
+
+// What eg-top itself has to say stands under one name, so that one filter finds all of it.
+func TestItsOwnEventsHaveOneName(t *testing.T) {
+	for _, kind := range []string{"CLIENT_LOST", "CLIENT_BACK", "STREAM_LOST", "STREAM_BACK"} {
+		name, _ := label(&store.Event{Event: sdk.Event{Type: kind}})
+		require.Equal(t, "CLIENT", name)
+	}
+}
