@@ -30,7 +30,7 @@ var failures = []failure{
 }
 
 // measureFailures hits one replica of a topic while a producer writes to it, again and again, and looks at how long the
-// producer waits.
+// producer waits. The cluster may have many idle topics beside it.
 func measureFailures(o options, r *report) error {
 	c, err := newCluster(o)
 	if err != nil {
@@ -38,6 +38,9 @@ func measureFailures(o options, r *report) error {
 	}
 	defer c.Close()
 	if _, err := c.ColdStart(patience); err != nil {
+		return err
+	}
+	if err := createTopics(c, 0, o.topics); err != nil {
 		return err
 	}
 	for n, f := range failures {

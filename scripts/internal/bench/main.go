@@ -38,7 +38,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "adjacent pairs")
 	flag.DurationVar(&o.period, "period", 3*time.Second, "time of one measurement")
 	flag.StringVar(&o.only, "only", "", "one of idle, latency, produce, consume, topics, recovery, cluster, replication, failures, top")
-	flag.IntVar(&o.topics, "topics", 0, "fill a cluster with so many topics, such as 100000, and measure it too")
+	flag.IntVar(&o.topics, "topics", 0, "fill a cluster with so many topics, such as 100000, and measure it too; beside failures, so many idle ones")
 	flag.IntVar(&o.trials, "trials", 10, "of each kind of failure")
 	flag.StringVar(&o.nats, "nats", "", "binary of the peer's command line")
 	flag.StringVar(&o.natsServer, "nats-server", "", "binary of the peer")
