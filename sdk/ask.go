@@ -179,16 +179,16 @@ func (a *asking) try(ctx context.Context, b *broker, conn *mux.Conn) (mux.Respon
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	// A broker may take long to answer, because its shard elects a leader; one that has vanished is found out early.
-	probe := time.AfterFunc(suspectAfter, func() { b.suspect(conn) })
+	probe := b.suspectSoon(conn)
 	defer probe.Stop()
 	var silent atomic.Bool
 	if repeatable(a.kind) {
-		leave := time.AfterFunc(suspectAfter+silentAfter, func() {
+		leave := time.AfterFunc(suspectAfter+silentAfter, a.c.cfg.guard.Func(func() {
 			if b.suspected.Load() {
 				silent.Store(true)
 				cancel()
 			}
-		})
+		}))
 		defer leave.Stop()
 	}
 	answer, err := conn.Call(ctx, a.kind, a.msg, nil)

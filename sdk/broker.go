@@ -184,6 +184,7 @@ func (b *broker) open(ctx context.Context) (*mux.Conn, error) {
 		Hello:            wire.HelloRequest{ClientName: b.c.cfg.name, ClientVersion: clientVersion, Cluster: b.c.brokers.cluster()},
 		HandshakeTimeout: b.c.cfg.dialTimeout,
 		Logger:           b.c.cfg.logger,
+		Guard:            b.c.cfg.guard,
 	})
 	if err != nil {
 		b.c.cfg.logger.Debug("connect to broker", "address", b.addr, "error", err)
@@ -218,6 +219,11 @@ func (b *broker) suspect(conn *mux.Conn) {
 	if !started {
 		b.suspected.Store(false)
 	}
+}
+
+// suspectSoon does it in a while, unless the timer is stopped: the answer has come.
+func (b *broker) suspectSoon(conn *mux.Conn) *time.Timer {
+	return time.AfterFunc(suspectAfter, b.c.cfg.guard.Func(func() { b.suspect(conn) }))
 }
 
 // close ends the connection and waits for its goroutines.

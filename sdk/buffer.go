@@ -66,9 +66,10 @@ type hashed struct {
 
 func newBuffer(pt *producerTopic, id base.RangeID, who identity) *buffer {
 	b := &buffer{p: pt.p, pt: pt, ref: base.RangeRef{Topic: pt.id, Range: id}, identity: who}
-	b.lingerTimer = time.AfterFunc(time.Hour, b.lingered)
+	guard := b.p.c.cfg.guard
+	b.lingerTimer = time.AfterFunc(time.Hour, guard.Func(b.lingered))
 	b.lingerTimer.Stop()
-	b.watchTimer = time.AfterFunc(time.Hour, b.watch)
+	b.watchTimer = time.AfterFunc(time.Hour, guard.Func(b.watch))
 	b.watchTimer.Stop()
 	return b
 }

@@ -40,7 +40,7 @@ func NewClient(opts ...ClientOption) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, salt: mathrand.Uint64(), group: task.NewGroup(context.Background(), "sdk")}
+	c := &Client{cfg: cfg, salt: mathrand.Uint64(), group: cfg.guard.NewGroup(context.Background(), "sdk")}
 	c.brokers = newBrokers(c)
 	c.topics = newTopics(c)
 	c.mu.users = make(map[closer]struct{})

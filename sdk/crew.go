@@ -18,7 +18,7 @@ func (g *crew) goRun(ctx context.Context, name string, f func(context.Context)) 
 		defer g.running.Done()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(closing, cancel)()
+		defer context.AfterFunc(closing, g.c.cfg.guard.Func(cancel))()
 		f(ctx)
 		return nil
 	})

@@ -90,7 +90,7 @@ func (f *finisher) add(item finishing) {
 	f.queue = append(f.queue, item)
 	if !f.running {
 		f.running = true
-		go f.run() // ends when the queue is empty; wait waits for it
+		go f.p.c.cfg.guard.Run(f.run) // ends when the queue is empty; wait waits for it
 	}
 }
 

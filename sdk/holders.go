@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/wire"
@@ -136,7 +135,7 @@ func (c *Client) callOnce(ctx context.Context, b *broker, kind wire.Kind, msg []
 	if err != nil {
 		return err
 	}
-	probe := time.AfterFunc(suspectAfter, func() { b.suspect(conn) })
+	probe := b.suspectSoon(conn)
 	defer probe.Stop()
 	answer, err := conn.Call(ctx, kind, msg, nil)
 	if err != nil {

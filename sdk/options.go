@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/task"
 )
 
 // Defaults of the client's options.
@@ -36,6 +37,7 @@ type clientConfig struct {
 	logger         *slog.Logger
 	dialTimeout    time.Duration
 	requestTimeout time.Duration
+	guard          task.Guard
 }
 
 // WithSeeds names the brokers to start from, as host:port; a bare host gets port 2921. They are only a start: the
@@ -76,6 +78,14 @@ func WithDialTimeout(d time.Duration) ClientOption {
 // own. Default: 10 s.
 func WithRequestTimeout(d time.Duration) ClientOption {
 	return clientOption(func(c *clientConfig) { c.requestTimeout = d })
+}
+
+// WithGuard runs every goroutine of the client, its producers and consumers inside guard, which calls run once, there and
+// then. It is for a program that has something to put back before a panic may end it, a terminal say: guard recovers. A
+// client of which a goroutine has panicked is not to be used any more, nor closed, for it may wait for itself. Callbacks
+// run inside guard where they run on the client's goroutines. Default: none; a panic ends the process, as Go does it.
+func WithGuard(guard func(run func())) ClientOption {
+	return clientOption(func(c *clientConfig) { c.guard = guard })
 }
 
 // newClientConfig applies opts over the defaults and says what cannot be.

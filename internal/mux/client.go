@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -24,6 +25,7 @@ type ClientOptions struct {
 	WriteQueueBytes  int64             // bytes the kernel has not taken yet; beyond it Go fails with CodeBusy. 128 MiB
 	WriteTimeout     time.Duration     // without progress, on top of 1 s a MiB; then the connection fails. 60 s
 	Logger           *slog.Logger      // none
+	Guard            task.Guard        // of the connection's goroutines; none
 }
 
 func (o ClientOptions) withDefaults() ClientOptions {
@@ -73,7 +75,7 @@ func Dial(ctx context.Context, addr string, o ClientOptions) (*Conn, error) {
 // shakeHands sends a hello and reads its answer, within ctx.
 func shakeHands(ctx context.Context, nc net.Conn, o ClientOptions) (frameReader, wire.HelloResponse, error) {
 	// A context cannot interrupt a read, a deadline in the past can.
-	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, o.Guard.Func(func() { _ = nc.SetDeadline(time.Unix(1, 0)) }))
 	defer stop()
 
 	in := newFrameReader(nc)

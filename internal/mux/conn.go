@@ -40,8 +40,8 @@ func newConn(nc net.Conn, in frameReader, addr string, hello wire.HelloResponse,
 	}
 	c.heard.Store(time.Now().UnixNano())
 	c.out = newOutbox(nc, o.WriteTimeout, o.WriteQueueBytes, func(err error) { c.fail(err) })
-	c.tasks.Go(c.out.run)
-	c.tasks.Go(c.read)
+	c.tasks.Go(o.Guard.Func(c.out.run))
+	c.tasks.Go(o.Guard.Func(c.read))
 	return c
 }
 

@@ -1,6 +1,6 @@
 // Package task owns goroutines. A [Group] is a set of named goroutines under one context: the first that
 // returns an error cancels the others, and Wait returns that error with the name of the task it came from. A
-// [Closer] undoes what a start has done, in reverse order.
+// [Closer] undoes what a start has done, in reverse order. A [Guard] decides what becomes of a panic.
 //
 // A server starts its parts and remembers how to undo each:
 //

@@ -11,9 +11,10 @@ import (
 // ErrClosed is the cause with which [Group.Close] cancels the group's context.
 var ErrClosed = errors.New("task group closed")
 
-// Group is a set of named goroutines that live and end together. Make one with [NewGroup].
+// Group is a set of named goroutines that live and end together. Make one with [NewGroup] or [Guard.NewGroup].
 type Group struct {
 	name   string
+	guard  Guard // of each task
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wg     sync.WaitGroup
@@ -44,7 +45,7 @@ func (g *Group) Go(name string, run func(ctx context.Context) error) bool {
 	if g.mu.closed {
 		return false
 	}
-	g.wg.Go(func() { g.run(name, run) })
+	g.wg.Go(g.guard.Func(func() { g.run(name, run) }))
 	return true
 }
 
