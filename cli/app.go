@@ -69,7 +69,7 @@ func (a *app) prepare(cmd *cobra.Command) error {
 // client connects on first use.
 func (a *app) client() (Client, error) {
 	a.asked = true
-	return a.Session.client(Target{Seeds: a.set.seeds, Logger: a.logger()})
+	return a.Session.client(Target{Seeds: a.set.seeds, Logger: a.logger(), Guard: a.Guard})
 }
 
 func (a *app) admin() (Admin, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/term"
 	"github.com/eastguard/eastguard/sdk"
 )
@@ -29,12 +30,16 @@ type Deps struct {
 	Top TopRunner
 	// Extra adds commands that this package must not know, such as the terminal dashboard.
 	Extra []func(*Session) *cobra.Command
+	// Guard runs the goroutines of clients, and those of commands that ask many nodes at once: see sdk.WithGuard. The
+	// dashboard brings one.
+	Guard task.Guard
 }
 
 // Target says which cluster, and how patiently.
 type Target struct {
 	Seeds  []string
 	Logger *slog.Logger
+	Guard  task.Guard // of the client's goroutines
 }
 
 // Client is a cluster as the commands see it. Each command takes only the small interface it declares.
@@ -162,6 +167,9 @@ func connectSDK(t Target) (Client, error) {
 	opts := []sdk.ClientOption{sdk.WithSeeds(slices.Clone(t.Seeds)...), sdk.WithName("eg-cli")}
 	if t.Logger != nil {
 		opts = append(opts, sdk.WithLogger(t.Logger))
+	}
+	if t.Guard != nil {
+		opts = append(opts, sdk.WithGuard(t.Guard))
 	}
 	c, err := sdk.NewClient(opts...)
 	if err != nil {

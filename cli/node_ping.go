@@ -81,7 +81,7 @@ func runNodePing(ctx context.Context, o *nodePingOptions, admin interface {
 	rows := make([][]pingRow, len(targets))
 	var asked sync.WaitGroup
 	for i, n := range targets {
-		asked.Go(func() { rows[i] = []pingRow{o.direct(ctx, admin, n)} })
+		asked.Go(o.Guard.Func(func() { rows[i] = []pingRow{o.direct(ctx, admin, n)} }))
 	}
 	asked.Wait()
 	all := slices.Concat(rows...)
@@ -149,11 +149,11 @@ func (o *nodePingOptions) byOthers(ctx context.Context, admin nodePinger, list s
 		if from.State == "dead" || from.State == "left" {
 			continue
 		}
-		asked.Go(func() {
+		asked.Go(o.Guard.Func(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			rows[i] = o.by(ctx, admin, from.ID, targets)
-		})
+		}))
 	}
 	asked.Wait()
 	all := slices.Concat(rows...)

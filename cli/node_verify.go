@@ -58,14 +58,14 @@ func runRingVerify(ctx context.Context, a *app, admin interface {
 		if n.State == "dead" || n.State == "left" {
 			continue // there is nobody to ask
 		}
-		asked.Go(func() {
+		asked.Go(a.Guard.Func(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			ctx, cancel := context.WithTimeout(ctx, nodePatience)
 			defer cancel()
 			ring, err := admin.NodeRing(ctx, sdk.NodeID(row.Node), false)
 			row.fill(ring, err)
-		})
+		}))
 	}
 	asked.Wait()
 	silent := doc.judge()

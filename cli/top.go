@@ -31,8 +31,9 @@ type Top struct {
 	AllowActions bool           // actions that change the cluster may be asked for
 	Version      string
 	Getenv       func(string) string
-	// Exec runs another command of eg-cli against a cluster, without asking anything, and returns what it printed.
-	Exec func(ctx context.Context, at term.Context, words []string) (text string, err error)
+	// Exec runs another command of eg-cli against a cluster, without asking anything, and returns what it printed. What it
+	// starts runs under guard, as with sdk.WithGuard.
+	Exec func(ctx context.Context, at term.Context, words []string, guard func(run func())) (text string, err error)
 
 	View     string
 	Refresh  time.Duration // between two changes of the screen
@@ -173,7 +174,7 @@ func (o *topOptions) contexts() (current term.Context, all []term.Context) {
 }
 
 // exec runs one command for the dashboard. Whatever it has to ask has been asked there.
-func (o *topOptions) exec(ctx context.Context, at term.Context, words []string) (string, error) {
+func (o *topOptions) exec(ctx context.Context, at term.Context, words []string, guard func(run func())) (string, error) {
 	var out bytes.Buffer
 	streams := *o.io
 	streams.In, streams.Out, streams.Err = strings.NewReader(""), &out, &out
@@ -185,7 +186,9 @@ func (o *topOptions) exec(ctx context.Context, at term.Context, words []string) 
 	if o.set.configPath.Source != "default" {
 		args = append(args, "--config="+o.set.configPath.Value)
 	}
-	own := NewSession(o.Deps) // a line of its own: nothing of it may change the session that the dashboard runs in
+	deps := o.Deps
+	deps.Guard = guard
+	own := NewSession(deps) // a line of its own: nothing of it may change the session that the dashboard runs in
 	defer own.Close()
 	err := own.execute(ctx, &streams, append(args, words...))
 	return out.String(), err

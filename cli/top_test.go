@@ -125,13 +125,13 @@ func TestTopExit(t *testing.T) {
 func TestTopRunsCommands(t *testing.T) {
 	s, _ := newTestSession(t, "EG_OUTPUT=json")
 	s.Top = func(ctx context.Context, _ *term.IOStreams, asked Top) error {
-		text, err := asked.Exec(ctx, asked.Context, []string{"version"})
+		text, err := asked.Exec(ctx, asked.Context, []string{"version"}, nil)
 		require.NoError(t, err)
 		require.NotContains(t, text, "{", "for people, unless it asks for something else")
-		text, err = asked.Exec(ctx, asked.Context, []string{"version", "-o", "json"})
+		text, err = asked.Exec(ctx, asked.Context, []string{"version", "-o", "json"}, nil)
 		require.NoError(t, err)
 		require.Contains(t, text, `"client": "1.2.3"`)
-		text, err = asked.Exec(ctx, asked.Context, []string{"topic", "frobnicate"})
+		text, err = asked.Exec(ctx, asked.Context, []string{"topic", "frobnicate"}, nil)
 		require.Equal(t, ExitUsage, ExitCode(err))
 		require.Contains(t, text, "unknown command", "what went wrong is part of the text")
 		return nil

@@ -91,8 +91,8 @@ var fences = []struct {
 // below[pkg] lists all that pkg may import of this module, where its layer alone would allow more.
 var below = map[string][]string{
 	"sdk": {"internal/base", "internal/keyspace", "internal/header", "internal/record", "internal/wire", "internal/mux", "internal/group", "internal/ring", "internal/task", "internal/telemetry", "internal/invariant"},
-	"cli": {"sdk", "internal/term", "internal/base"},
-	"tui": {"sdk", "internal/term", "internal/base"},
+	"cli": {"sdk", "internal/term", "internal/base", "internal/task"},
+	"tui": {"sdk", "internal/term", "internal/base", "internal/task"},
 }
 
 // osFileCalls are the functions of package os with which a broker package would bypass vfs, and with it every
@@ -123,6 +123,7 @@ func TestArchitecture(t *testing.T) {
 		"pure":   checkPure,
 		"exit":   checkExit,
 		"files":  checkFiles,
+		"guards": checkGuards,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, s := range sources {
@@ -406,6 +407,11 @@ func TestChecksSeeViolations(t *testing.T) {
 		{"pure channel", "internal/replica", `func f(c chan int) {}`, checkPure, "has a channel"},
 		{"exit", "server", `import "os"; func f() { os.Exit(1) }`, checkExit, "return an error"},
 		{"log.Fatal", "sdk", `import "log"; func f() { log.Fatalf("x") }`, checkExit, "return an error"},
+		{"a goroutine", "tui/feed", `func f() { go f() }`, checkGuards, "start it with"},
+		{"a goroutine of a wait group", "sdk", `func f(wg *sync.WaitGroup) { wg.Go(func() {}) }`, checkGuards, "start it with"},
+		{"a group", "sdk", `func f() { task.NewGroup(nil, "x") }`, checkGuards, "start it with"},
+		{"a timer", "sdk", `func f() { time.AfterFunc(0, f) }`, checkGuards, "start it with"},
+		{"one without a guard", "sdk", `func f() { go guard.Run(f); time.AfterFunc(0, c.guard.Func(f)); go f() }`, checkGuards, "start it with"},
 		{"files", "internal/store", `import "os"; func f() { os.Remove("x") }`, checkFiles, "take a vfs.FS"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

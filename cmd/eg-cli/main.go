@@ -15,6 +15,9 @@ import (
 var release = "0.1.0-dev"
 
 func main() {
+	if term.RunKeeper() {
+		return
+	}
 	deps := cli.Deps{IO: term.System(os.Getenv), Getenv: os.Getenv, Version: release, DumpSegment: dumpSegment, Top: top}
 	os.Exit(cli.Main(context.Background(), deps, os.Args[1:]))
 }

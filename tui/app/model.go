@@ -63,8 +63,9 @@ type model struct {
 	next   *Options // to go on with, when it is another cluster
 	count  int      // of views shown
 
-	troubled bool       // it was told that a recording is damaged
-	underway [][]string // commands that change the cluster, and have not answered yet
+	troubled  bool       // it was told that a recording is damaged
+	suspended bool       // the screen has ended, to go on when the shell gives the terminal back
+	underway  [][]string // commands that change the cluster, and have not answered yet
 }
 
 // pastState is where in the past the screen is.
@@ -95,8 +96,7 @@ type environment struct {
 	save    func(name, text string) error
 	wall    func() time.Time
 	cpu     func() string
-	// suspend gives the terminal to the shell and takes it again; ok is false when there is no shell.
-	suspend func() (cmd tea.Cmd, ok bool)
+	shell   func() bool    // there is one that can take the terminal, and give it back
 	take    func() tea.Cmd // the terminal, as it was before somebody else had it
 }
 
@@ -174,20 +174,18 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case continuedMsg:
 		m.dirty = true
 		cmd = m.env.take()
-	case tea.ResumeMsg:
-		m.dirty = true
-		cmd = tea.ClearScreen
 	}
 	return m, cmd
 }
 
 // suspend gives the terminal to the shell, if there is one.
 func (m *model) suspend() tea.Cmd {
-	cmd, ok := m.env.suspend()
-	if !ok {
+	if !m.env.shell() {
 		m.say(styles.Info, "there is no shell to go back to")
+		return nil
 	}
-	return cmd
+	m.suspended = true
+	return tea.Quit
 }
 
 // stopMsg ends the program.

@@ -49,7 +49,7 @@ func newBench(t testing.TB, opts Options) *bench {
 		opts.Refresh = 250 * time.Millisecond
 	}
 	if opts.Exec == nil {
-		opts.Exec = func(context.Context, term.Context, []string) (string, error) { return "", nil }
+		opts.Exec = func(context.Context, term.Context, []string, func(func())) (string, error) { return "", nil }
 	}
 	b.pump = newPump(nil, opts.Refresh, func() time.Time { return b.wall }, func(m any) { b.model.Update(m) })
 	b.model = newModel(opts, styles.Color16, false, environment{
@@ -57,7 +57,7 @@ func newBench(t testing.TB, opts Options) *bench {
 		look:    func(feed.Viewport) { b.looks++ },
 		retry:   func() { b.tried++ },
 		trouble: func() error { return b.broken },
-		suspend: func() (tea.Cmd, bool) { return nil, false },
+		shell:   func() bool { return false },
 		seeds:   func(s []string) { b.seeds = s },
 		exec: func(words []string) tea.Cmd {
 			b.ran = append(b.ran, words)

@@ -18,16 +18,7 @@ func openFeed(opts Options, g *guard) (feed.Feed, error) {
 	if opts.Replay != "" {
 		return openRecording(opts, g)
 	}
-	live := feed.Live(feed.Options{
-		Seeds: opts.Seeds, Context: opts.Context.Name, Version: opts.Version, Guard: g.run,
-		Connect: func(seeds []string) (feed.Client, error) {
-			c, err := sdk.NewClient(sdk.WithSeeds(seeds...), sdk.WithName("eg-top"))
-			if err != nil {
-				return nil, err
-			}
-			return feed.Of(c), nil
-		},
-	})
+	live := openLive(opts, g)
 	if opts.Record == "" {
 		return live, nil
 	}
@@ -37,6 +28,20 @@ func openFeed(opts Options, g *guard) (feed.Feed, error) {
 		return nil, invalid("record: %v", err)
 	}
 	return newRecording(live, f, g), nil
+}
+
+// openLive goes to the cluster. more is what its clients are to be beside what they must.
+func openLive(opts Options, g *guard, more ...sdk.ClientOption) feed.Feed {
+	return feed.Live(feed.Options{
+		Seeds: opts.Seeds, Context: opts.Context.Name, Version: opts.Version, Guard: g.run,
+		Connect: func(seeds []string) (feed.Client, error) {
+			c, err := sdk.NewClient(append(more, sdk.WithSeeds(seeds...), sdk.WithName("eg-top"), sdk.WithGuard(g.run))...)
+			if err != nil {
+				return nil, err
+			}
+			return feed.Of(c), nil
+		},
+	})
 }
 
 // openRecording plays a file. What only prints has no time to wait for it.
@@ -88,10 +93,10 @@ type recording struct {
 // flushEvery is how much of a recording a crash may cost.
 const flushEvery = time.Second
 
-func newRecording(f feed.Feed, file *os.File, g *guard) *recording {
+func newRecording(f feed.Feed, file *os.File, guard *guard) *recording {
 	r := &recording{Feed: f, file: file, to: feed.NewRecorder(file), out: make(chan store.Message), done: make(chan struct{})}
 	r.ends.Add(1)
-	g.Go(func() {
+	guard.Go(func() {
 		defer r.ends.Done()
 		r.run()
 	})

@@ -17,8 +17,9 @@ type Options struct {
 	AllowActions bool           // actions that change the cluster may be asked for
 	Version      string
 	Getenv       func(string) string
-	// Exec runs another command of eg-cli against a cluster, without asking anything, and returns what it printed.
-	Exec func(ctx context.Context, at term.Context, words []string) (text string, err error)
+	// Exec runs another command of eg-cli against a cluster, without asking anything, and returns what it printed. What it
+	// starts runs under guard, as with sdk.WithGuard.
+	Exec func(ctx context.Context, at term.Context, words []string, guard func(run func())) (text string, err error)
 
 	View     string
 	Refresh  time.Duration // between two changes of the screen

@@ -32,6 +32,9 @@ import (
 const childMode = "EASTGUARD_TEST_EG_TOP"
 
 func TestMain(m *testing.M) {
+	if term.RunKeeper() {
+		return
+	}
 	mode := os.Getenv(childMode)
 	if mode == "" {
 		os.Exit(m.Run())
@@ -40,16 +43,22 @@ func TestMain(m *testing.M) {
 		opts := Options(t)
 		switch mode {
 		case "panic in a command":
-			opts.Exec = func(context.Context, term.Context, []string) (string, error) { panic(mode) }
+			opts.Exec = func(context.Context, term.Context, []string, func(func())) (string, error) { panic(mode) }
 		case "a change does not answer":
-			opts.Exec = func(ctx context.Context, _ term.Context, words []string) (string, error) {
+			opts.Exec = func(ctx context.Context, _ term.Context, words []string, _ func(func())) (string, error) {
 				if slices.Contains(words, "--yes") {
 					<-ctx.Done()
 				}
 				return "the plan", nil
 			}
 		}
-		_, err := runOnce(ctx, opts, streams, func(_ Options, g *guard) (feed.Feed, error) { return newMadeUp(mode, g), nil })
+		go dieOnScreen(mode)
+		_, err := runOnce(ctx, opts, streams, func(opts Options, g *guard) (feed.Feed, error) {
+			if strings.HasPrefix(mode, planted) {
+				return openLive(opts, g, plantedIn(mode)), nil
+			}
+			return newMadeUp(mode, g), nil
+		})
 		return err
 	}}
 	os.Exit(cli.MainTop(context.Background(), deps, os.Args[1:]))
@@ -202,12 +211,18 @@ func (c *child) written() (int, string) {
 // until waits for a text on the screen.
 func (c *child) until(want string) {
 	c.t.Helper()
+	c.look(want, 5*time.Millisecond)
+}
+
+// look waits for a text on the screen, and looks so often.
+func (c *child) look(want string, every time.Duration) {
+	c.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for !strings.Contains(c.text(), want) {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("%q is not on the screen:\n%s", want, c.text())
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(every)
 	}
 }
 
@@ -414,9 +429,7 @@ func (c *child) slowestKey() time.Duration {
 		want := fmt.Sprintf("[%d ", view)
 		start := time.Now()
 		c.send(strconv.Itoa(view))
-		for !strings.Contains(c.text(), want) {
-			time.Sleep(time.Millisecond)
-		}
+		c.look(want, time.Millisecond)
 		took = append(took, time.Since(start))
 	}
 	slices.Sort(took)

@@ -34,7 +34,7 @@ func (w *written) Close() error                   { return nil }
 func recordInto(t *testing.T, file *os.File, o storetest.Options) (r *recording, shown []store.Message) {
 	t.Helper()
 	src := &written{out: make(chan store.Message)}
-	g := &guard{cancel: func(error) {}}
+	g := newGuard(func(error) {})
 	r = newRecording(src, file, g)
 	go func() {
 		defer close(src.out)
@@ -71,7 +71,7 @@ func TestReplayShowsTheScreensThatWereRecorded(t *testing.T) {
 	require.NoError(t, err)
 	r, shown := recordInto(t, f, storetest.Options{Seed: 3, Length: 60 * time.Second})
 	require.NoError(t, r.Close())
-	g := &guard{cancel: func(error) {}}
+	g := newGuard(func(error) {})
 	src, err := openRecording(Options{Replay: path, Once: true}, g)
 	require.NoError(t, err)
 	var again []store.Message

@@ -1,11 +1,13 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -55,7 +57,7 @@ func runOnce(ctx context.Context, opts Options, streams *term.IOStreams, open op
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	g := &guard{cancel: cancel}
+	g := newGuard(cancel)
 	src, err := open(opts, g)
 	if err != nil {
 		return nil, err
@@ -66,11 +68,8 @@ func runOnce(ctx context.Context, opts Options, streams *term.IOStreams, open op
 		next, err = screenful(ctx, opts, streams, src, g)
 	}
 	cancel(nil)
-	closed := src.Close()
-	if closed == nil {
-		closed = src.Err()
-	}
-	if fault := g.wait(); fault != nil {
+	fault, closed := g.finish(func() error { return cmp.Or(src.Close(), src.Err()) })
+	if fault != nil {
 		_, _ = fmt.Fprintf(streams.Err, "%s\n\n%s\n", fault.Error(), fault.stack)
 		return nil, failure(sdk.CodeInternal, "%s", fault.Error())
 	}
@@ -98,12 +97,12 @@ func textOnly(opts Options, streams *term.IOStreams) (text bool, why string) {
 }
 
 // screenful runs the screen.
-func screenful(ctx context.Context, opts Options, streams *term.IOStreams, src feed.Feed, g *guard) (next *Options, err error) {
-	tty, err := openTerminal(streams)
+func screenful(ctx context.Context, opts Options, streams *term.IOStreams, src feed.Feed, guard *guard) (next *Options, err error) {
+	tty, err := openTerminal(streams, guard)
 	if err != nil {
 		return nil, err
 	}
-	defer tty.settle()
+	defer tty.close()
 	if opts.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	}
@@ -115,16 +114,15 @@ func screenful(ctx context.Context, opts Options, streams *term.IOStreams, src f
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	lost := func(err error) { cancel(failure(sdk.CodeInternal, "the terminal cannot be used any more: %v", err)) }
-	s := &session{opts: opts, src: src, guard: g, out: &screen{File: tty.out, tty: tty, gone: lost}, jobs: newJobs(tty)}
+	s := &session{opts: opts, src: src, guard: guard, out: &screen{File: tty.out, tty: tty, gone: lost}, jobs: newJobs(tty)}
+	s.post = func(m any) { s.deliver(ctx, m) }
 	s.model = newModel(opts, colors(opts, streams), asciiOnly(opts, streams), s.environment(ctx))
-	s.program = tea.NewProgram(&guarded{s.model, g},
-		tea.WithInput(tty.in), tea.WithOutput(s.out), tea.WithFPS(framesPerSecond), tea.WithColorProfile(s.model.mode.Profile()),
-		tea.WithoutSignalHandler())
-	s.jobs.program = s.program
-	s.pump = newPump(src.Messages(), opts.Refresh, src.Now, func(m any) { s.program.Send(m) })
+	s.program.Store(s.newProgram())
+	s.jobs.tell = func(m tea.Msg) { s.program.Load().Send(m) }
+	s.pump = newPump(src.Messages(), opts.Refresh, src.Now, s.post)
 	s.pump.slow = s.out.slow
-	g.Go(func() { s.pump.run(ctx) })
-	g.Go(func() { s.jobs.watch(ctx) })
+	guard.Go(func() { s.pump.run(ctx) })
+	guard.Go(func() { s.jobs.watch(ctx) })
 	next, err = s.run(ctx, tty)
 	for _, words := range s.unanswered {
 		_, _ = fmt.Fprintf(streams.Err, "eg-top: not waited for, so whether it was done is not known: %s\n", commandLine(words))
@@ -135,7 +133,9 @@ func screenful(ctx context.Context, opts Options, streams *term.IOStreams, src f
 // errTimeUp is the cause of the end by --duration, which is a normal one.
 var errTimeUp = errors.New("the time is up")
 
-// session is one screen and what is behind it.
+// session is what is shown, one screen after the other: each time that a shell takes the terminal one ends, and the next
+// begins when the program is back in the foreground. (Bubble Tea could go on with the same one, but what is left of its
+// renderer may stop the ticker of the new.)
 type session struct {
 	opts    Options
 	src     feed.Feed
@@ -144,33 +144,66 @@ type session struct {
 	jobs    *jobs
 	pump    *pump
 	model   *model
-	program *tea.Program
+	program atomic.Pointer[tea.Program]
+	mail    mailbox
+	post    func(any) // tells the model something, whichever screen is there
 	usage   usage
 
 	unanswered [][]string // changes that were under way at the end
 }
 
-// run runs the program until it ends. One that does not end in good order, because a write to the terminal does not
-// return, say, is left behind, and the terminal rescued: the process is about to end.
+// newProgram is the next screen.
+func (s *session) newProgram() *tea.Program {
+	return tea.NewProgram(&guarded{s.model, s.guard, &s.mail, s.post},
+		tea.WithInput(s.jobs.tty.in), tea.WithOutput(s.out), tea.WithFPS(framesPerSecond), tea.WithColorProfile(s.model.mode.Profile()),
+		tea.WithoutSignalHandler(), tea.WithoutCatchPanics())
+}
+
+// run shows screens until the program ends.
 func (s *session) run(ctx context.Context, tty *terminal) (next *Options, err error) {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_, err = s.program.Run()
-	}()
+	for {
+		s.mail.open()
+		ended, err := s.show(ctx, tty)
+		if !ended {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil || !s.model.suspended || ctx.Err() != nil {
+			return s.verdict(ctx, tty, err)
+		}
+		s.mail.hold()
+		if !s.jobs.park(ctx) {
+			return s.verdict(ctx, tty, nil)
+		}
+		s.model.suspended, s.model.dirty = false, true
+		s.program.Store(s.newProgram())
+	}
+}
+
+// show shows one screen until it ends. One that does not end in good order, because a write to the terminal does not
+// return, say, is left behind, and the terminal rescued: the process is about to end.
+func (s *session) show(ctx context.Context, tty *terminal) (ended bool, err error) {
+	program := s.program.Load()
+	var failed error // the screen's, until it has been left
+	left := s.guard.start(func() { _, failed = program.Run() })
 	select {
-	case <-ended:
+	case <-left:
+		return true, failed
 	case <-ctx.Done():
-		go s.program.Send(stopMsg{context.Cause(ctx)}) // it blocks while the program does not take it
-		if !within(stopTime, ended) {
-			tty.rescue()
-			go s.program.Kill()
-			if !within(stopTime, ended) {
-				return nil, context.Cause(ctx)
-			}
+	}
+	s.guard.start(func() { program.Send(stopMsg{context.Cause(ctx)}) }) // it blocks while the program does not take it
+	if !within(stopTime, left) {
+		tty.rescue()
+		s.guard.start(program.Kill)
+		if !within(stopTime, left) {
+			return false, nil
 		}
 	}
-	if err != nil {
+	return true, failed
+}
+
+// verdict is how the program has ended, when its last screen has.
+func (s *session) verdict(ctx context.Context, tty *terminal, err error) (*Options, error) {
+	if err != nil || s.guard.caughtFault() != nil {
 		tty.rescue()
 	}
 	s.unanswered = s.model.underway
@@ -215,19 +248,14 @@ func (s *session) environment(ctx context.Context) environment {
 		look:    s.src.Show,
 		retry:   s.src.Retry,
 		trouble: s.src.Err,
-		suspend: func() (cmd tea.Cmd, ok bool) {
-			if !term.HasShell() {
-				return nil, false
-			}
-			return s.jobs.park(ctx), true
-		},
-		take:  func() tea.Cmd { return s.jobs.tty.take(!s.opts.NoMouse) },
-		seeds: s.src.SetSeeds,
+		shell:   term.HasShell,
+		take:    func() tea.Cmd { return s.jobs.tty.take(!s.opts.NoMouse) },
+		seeds:   s.src.SetSeeds,
 		exec: func(words []string) tea.Cmd {
 			at := s.model.opts.Context // of now: the command runs beside the model
 			return func() (msg tea.Msg) {
 				s.guard.run(func() {
-					text, err := s.opts.Exec(ctx, at, words)
+					text, err := s.opts.Exec(ctx, at, words, s.guard.run)
 					msg = execMsg{words: words, text: text, err: err}
 				})
 				return msg
@@ -281,12 +309,43 @@ func (u *usage) text() string {
 type guarded struct {
 	*model
 	guard *guard
+	mail  *mailbox
+	post  func(any)
 }
+
+// Init looks for what was posted between two screens.
+func (m *guarded) Init() tea.Cmd { return func() tea.Msg { return mailMsg{} } }
 
 func (m *guarded) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	next, cmd = m, tea.Quit
-	m.guard.run(func() { _, cmd = m.model.Update(msg) })
+	m.guard.run(func() {
+		msgs := []tea.Msg{msg}
+		if _, posted := msg.(mailMsg); posted {
+			msgs = m.mail.take()
+		}
+		cmds := make([]tea.Cmd, 0, len(msgs))
+		for _, msg := range msgs {
+			_, cmd := m.model.Update(msg)
+			cmds = append(cmds, m.posted(cmd))
+		}
+		cmd = tea.Batch(cmds...)
+	})
 	return next, cmd
+}
+
+// posted is a command whose answer comes by mail: it may take longer than the screen is there.
+func (m *guarded) posted(cmd tea.Cmd) tea.Cmd {
+	if cmd == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		msg := cmd()
+		if answer, ok := msg.(execMsg); ok {
+			m.post(answer)
+			return nil
+		}
+		return msg
+	}
 }
 
 func (m *guarded) View() (v tea.View) {

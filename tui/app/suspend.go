@@ -2,10 +2,8 @@ package app
 
 import (
 	"context"
-	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -24,7 +22,7 @@ const frontEvery = 250 * time.Millisecond
 // again, and draws all anew, as soon as it is this program's.
 type jobs struct {
 	tty     *terminal
-	program *tea.Program
+	tell    func(tea.Msg) // the screen, if there is one
 	signals chan os.Signal
 	parked  atomic.Bool   // the terminal was given back
 	awake   chan struct{} // the process was continued meanwhile
@@ -55,9 +53,9 @@ func (j *jobs) watch(ctx context.Context) {
 				j.wake()
 			case j.parked.Load():
 			case s == syscall.SIGTSTP:
-				j.program.Send(suspendMsg{})
+				j.tell(suspendMsg{})
 			case j.untilInFront(ctx): // it was stopped without a word, with the terminal in its hands
-				j.program.Send(continuedMsg{})
+				j.tell(continuedMsg{})
 			}
 		}
 	}
@@ -73,6 +71,7 @@ func (j *jobs) wake() {
 // dump lets SIGQUIT do what it is for, where it can be read.
 func (j *jobs) dump() {
 	j.tty.rescue()
+	j.tty.keeper.Dismiss() // what is said now can be read
 	signal.Reset(syscall.SIGQUIT)
 	_ = syscall.Kill(os.Getpid(), syscall.SIGQUIT)
 }
@@ -92,11 +91,6 @@ func (j *jobs) untilInFront(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// park is what Bubble Tea runs in place of itself: it has put the terminal back before, and takes it again after.
-func (j *jobs) park(ctx context.Context) tea.Cmd {
-	return tea.Exec(&parking{j, ctx}, func(error) tea.Msg { return tea.ResumeMsg{} })
-}
-
 // take switches on again what a shell may have switched off, beside Bubble Tea, which knows nothing of it.
 func (t *terminal) take(mouse bool) tea.Cmd {
 	if !t.inFront() {
@@ -112,42 +106,27 @@ func (t *terminal) take(mouse bool) tea.Cmd {
 	return tea.Sequence(tea.Raw(modes), tea.ClearScreen)
 }
 
-// parking is the time between.
-type parking struct {
-	*jobs
-	ctx context.Context
+// park stops the process group, as the shell expects, and returns when it is in the foreground again; false: it is to end
+// before that. The terminal was given back before.
+func (j *jobs) park(ctx context.Context) bool {
+	j.parked.Store(true)
+	defer j.parked.Store(false)
+	return j.halt(ctx) && j.untilInFront(ctx)
 }
 
-// SetStdin, SetStdout and SetStderr are for commands that use the terminal.
-func (*parking) SetStdin(io.Reader)  {}
-func (*parking) SetStdout(io.Writer) {}
-func (*parking) SetStderr(io.Writer) {}
-
-// Run returns in the foreground. If the program is to end before that, it does not return at all: Bubble Tea would take
-// the terminal again, which is the shell's, to give it back at once.
-func (p *parking) Run() error {
-	p.parked.Store(true)
-	defer p.parked.Store(false)
-	if !p.halt() || !p.untilInFront(p.ctx) {
-		runtime.Goexit()
-	}
-	return nil
-}
-
-// halt stops the process group, as the shell expects, and returns when it goes on; false: it is to end. It is SIGSTOP that
-// stops: the runtime keeps its handler of a SIGTSTP that was listened to once, which then does nothing.
-func (p *parking) halt() bool {
+// halt returns when the process goes on; false: it is to end. It is SIGSTOP that stops: the runtime keeps its handler of a
+// SIGTSTP that was listened to once, which then does nothing.
+func (j *jobs) halt(ctx context.Context) bool {
 	select {
-	case <-p.awake: // of an earlier time
+	case <-j.awake: // of an earlier time
 	default:
 	}
-	runtime.Gosched() // Bubble Tea's renderer has been told to end: it stops a ticker that is started again after this
 	if syscall.Kill(0, syscall.SIGSTOP) != nil {
-		return p.ctx.Err() == nil
+		return ctx.Err() == nil
 	}
 	select {
-	case <-p.awake:
-	case <-p.ctx.Done():
+	case <-j.awake:
+	case <-ctx.Done():
 	}
-	return p.ctx.Err() == nil
+	return ctx.Err() == nil
 }

@@ -18,12 +18,15 @@ const leave = "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?2026
 // terminal is the one that the program draws on, and how it was before.
 type terminal struct {
 	in, out *os.File
+	guard   *guard
 	before  *xterm.State
+	keeper  *term.Keeper // for when this process cannot do it; nil when there is none
 	once    sync.Once
+	over    atomic.Bool // it was rescued: nothing is drawn any more
 }
 
-// openTerminal remembers how the terminal is. It changes nothing.
-func openTerminal(s *term.IOStreams) (*terminal, error) {
+// openTerminal remembers how the terminal is. It changes nothing of it.
+func openTerminal(s *term.IOStreams, g *guard) (*terminal, error) {
 	in, okIn := s.In.(*os.File)
 	out, okOut := s.Out.(*os.File)
 	if !okIn || !okOut {
@@ -33,7 +36,8 @@ func openTerminal(s *term.IOStreams) (*terminal, error) {
 	if err != nil {
 		return nil, invalid("the screen needs a terminal to read keys from: use --once")
 	}
-	return &terminal{in: in, out: out, before: before}, nil
+	keeper, _ := term.Keep(in, out, leave) // it can do without
+	return &terminal{in: in, out: out, guard: g, before: before, keeper: keeper}, nil
 }
 
 // settle puts the line settings back as they were. It may be called again. A terminal that somebody else has meanwhile is
@@ -44,6 +48,12 @@ func (t *terminal) settle() {
 	}
 }
 
+// close is settle for the last time.
+func (t *terminal) close() {
+	t.settle()
+	t.keeper.Dismiss()
+}
+
 // inFront reports whether the terminal is this program's: it runs in the foreground.
 func (t *terminal) inFront() bool { return term.InForeground(t.in) }
 
@@ -52,16 +62,10 @@ func (t *terminal) rescue() {
 	if !t.inFront() {
 		return
 	}
+	t.over.Store(true)
 	t.once.Do(func() {
-		done := make(chan struct{})
-		go func() { // a terminal that takes nothing any more must not hold the program
-			_, _ = io.WriteString(t.out, leave)
-			close(done)
-		}()
-		select {
-		case <-done:
-		case <-time.After(time.Second):
-		}
+		written := t.guard.start(func() { _, _ = io.WriteString(t.out, leave) })
+		within(time.Second, written) // a terminal that takes nothing any more must not hold the program
 	})
 	t.settle()
 }
@@ -78,9 +82,10 @@ type screen struct {
 	slowest atomic.Int64 // nanoseconds of the slowest write since the last look
 }
 
-// Write drops what is drawn in the background: the terminal is another's, and all is drawn anew in the foreground.
+// Write drops what is drawn in the background: the terminal is another's, and all is drawn anew in the foreground. It also
+// drops what a program still draws that was left behind.
 func (s *screen) Write(b []byte) (int, error) {
-	if !s.tty.inFront() {
+	if s.tty.over.Load() || !s.tty.inFront() {
 		return len(b), nil
 	}
 	start := time.Now()

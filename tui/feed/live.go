@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/store"
 )
@@ -20,8 +21,9 @@ type Options struct {
 	Context string
 	// Version is that of the program.
 	Version string
-	// Guard runs each goroutine of the feed, so that a panic in it can be handled; nil: nothing does.
-	Guard func(func())
+	// Guard runs each goroutine of the feed, so that a panic in it can be handled; nil: nothing does. The clients that
+	// Connect makes have goroutines of their own.
+	Guard task.Guard
 	// Since is how far back events are asked for; 0 means 15 minutes.
 	Since time.Duration
 }
@@ -45,14 +47,12 @@ func Live(opts Options) Feed {
 		retry: make(chan struct{}, 1), moved: make(chan struct{}),
 	}
 	l.running.Add(1)
-	go opts.guard(func() {
+	go opts.Guard.Run(func() {
 		defer l.running.Done()
 		l.run(ctx)
 	})
 	return l
 }
-
-func (o *Options) guard(f func()) { guarded(o.Guard, f) }
 
 type live struct {
 	opts    Options

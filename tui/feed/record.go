@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/tui/store"
 )
 
@@ -52,7 +53,7 @@ func (r *Recorder) Flush() error { return r.w.Flush() }
 type ReplayOptions struct {
 	Speed float64 // 0 means 1; less than 0 means as fast as it is taken
 	// Guard runs each goroutine of the feed, so that a panic in it can be handled; nil: nothing does.
-	Guard func(func())
+	Guard task.Guard
 }
 
 // Replay plays a recording at its own pace, or at a multiple of it, and ends with it. It fails at once for what is no
@@ -73,7 +74,7 @@ func Replay(r io.Reader, opts ReplayOptions) (Feed, error) {
 		return nil, errors.New("it is no recording of eg-top: it has no whole line")
 	}
 	p.running.Add(1)
-	go guarded(opts.Guard, func() {
+	go opts.Guard.Run(func() {
 		defer p.running.Done()
 		p.run(first)
 	})
@@ -248,12 +249,4 @@ func (p *replay) sleep(d time.Duration, resume <-chan struct{}) bool {
 		return false
 	}
 	return true
-}
-
-func guarded(guard func(func()), f func()) {
-	if guard == nil {
-		f()
-		return
-	}
-	guard(f)
 }

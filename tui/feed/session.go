@@ -155,7 +155,7 @@ func (s *session) allLost(leave func()) bool {
 		}
 	}
 	if until.After(now) {
-		s.giveUp = time.AfterFunc(until.Sub(now), leave)
+		s.giveUp = time.AfterFunc(until.Sub(now), s.l.opts.Guard.Func(leave))
 		return false
 	}
 	return true
@@ -199,7 +199,7 @@ func (s *session) poll(ctx context.Context) bool {
 // start runs f until the session ends: f ends with its context.
 func (s *session) start(f func()) {
 	s.running.Add(1)
-	go s.l.opts.guard(func() {
+	go s.l.opts.Guard.Run(func() {
 		defer s.running.Done()
 		f()
 	})
