@@ -63,7 +63,7 @@ func becauseOf(v *store.View, n *store.Node) (done []string) {
 	if n.Since.IsZero() {
 		return nil
 	}
-	from := n.Since.Add(-2 * store.StaleAfter) // it is left before anybody calls it suspect
+	from := missedFrom(n)
 	seals, gap := sealsSince(v, from)
 	if seals > 0 {
 		done = append(done, plural(seals, "segment")+" sealed")
@@ -81,6 +81,20 @@ func becauseOf(v *store.View, n *store.Node) (done []string) {
 		done = append(done, "gap up to "+span(gap))
 	}
 	return done
+}
+
+// missedFrom is when it began that a node is missed: it is left before anybody calls it suspect, and long before most call
+// it dead.
+func missedFrom(n *store.Node) time.Time {
+	const atMost, atLeast = 10 * store.StaleAfter, 2 * store.StaleAfter
+	from, heard := n.Since.Add(-atLeast), n.Heard.Add(-time.Second) // clocks differ
+	if n.Stream == store.StreamLive || n.Heard.IsZero() || heard.After(from) {
+		return from
+	}
+	if least := n.Since.Add(-atMost); heard.Before(least) {
+		return least
+	}
+	return heard
 }
 
 // sealsSince counts the seals because nodes were lost, at their failure or after it.

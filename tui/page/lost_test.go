@@ -39,6 +39,23 @@ func TestTheAlarmSaysWhatWasDone(t *testing.T) {
 	require.Equal(t, "! n3 dead 3s: 2 segments sealed, 1 shard led by others, gap up to 58 ms", alarm())
 }
 
+// Most call a node dead some time after it was left: what was done then counts from when it was last heard.
+func TestFromWhenANodeIsMissed(t *testing.T) {
+	ago := func(d time.Duration) time.Time { return noon.Add(-d) }
+	for _, c := range []struct {
+		stream      store.StreamState
+		heard, want time.Time
+	}{
+		{store.StreamLost, ago(9 * time.Second), ago(10 * time.Second)},
+		{store.StreamLost, ago(time.Second), ago(6 * time.Second)},
+		{store.StreamLost, ago(time.Hour), ago(30 * time.Second)},
+		{store.StreamNone, time.Time{}, ago(6 * time.Second)},
+		{store.StreamLive, ago(time.Minute), ago(6 * time.Second)},
+	} {
+		require.Equal(t, c.want, missedFrom(&store.Node{Since: noon, Stream: c.stream, Heard: c.heard}))
+	}
+}
+
 // A node that the others hear and eg-top does not is no failed check of the cluster: it says so, and why.
 func TestWhoIsNotHeardIsNamed(t *testing.T) {
 	v := newScript(3).incident().view()
