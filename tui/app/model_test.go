@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -357,63 +355,6 @@ func checkScreen(t *testing.T, b *bench, what string) {
 	for i, l := range lines {
 		if w := ansi.StringWidth(l); w > b.width {
 			t.Fatalf("%s: line %d is %d wide on a screen of %dx%d", what, i, w, b.width, b.height)
-		}
-	}
-}
-
-// TestAnyKeys presses keys at random on screens of any size while an incident goes on.
-func TestAnyKeys(t *testing.T) {
-	runs, presses := 3, 1500
-	if os.Getenv("EASTGUARD_SOAK") != "" {
-		runs = 100
-	}
-	keys := []string{"backspace", "delete", "left", "right", "ü", "語", "\x1b", "ctrl+w"}
-	for _, k := range keymap.All() {
-		if k.Action != keymap.Quit && k.Action != keymap.Suspend {
-			keys = append(keys, k.Keys...)
-		}
-	}
-	for _, letters := range []string{"abcdefghijklmnopqrstuvwxyz", "rw", "0123456789-/."} {
-		for _, r := range letters {
-			if r != 'q' {
-				keys = append(keys, string(r))
-			}
-		}
-	}
-	for run := range runs {
-		seed := uint64(run) + 1
-		rnd := rand.New(rand.NewPCG(seed, 5))
-		b := newBench(t, Options{AllowActions: run%2 == 0})
-		stream := storetest.Messages(storetest.Options{Seed: seed, Length: 75 * time.Second})
-		at := 0
-		for i := range presses {
-			for range len(stream) / presses {
-				if at < len(stream) {
-					b.pump.store.Apply(stream[at])
-					b.wall = stream[at].Time
-					at++
-				}
-			}
-			if i%10 == 0 {
-				b.pump.publish()
-			}
-			if i%40 == 0 {
-				b.Update(tea.WindowSizeMsg{Width: 1 + rnd.IntN(300), Height: 1 + rnd.IntN(100)})
-			}
-			what := fmt.Sprintf("run %d, press %d", run, i)
-			switch rnd.IntN(12) {
-			case 0:
-				b.Update(tea.MouseClickMsg{X: rnd.IntN(b.width), Y: rnd.IntN(b.height), Button: tea.MouseLeft})
-			case 1:
-				b.Update(tea.MouseWheelMsg{X: rnd.IntN(b.width), Y: rnd.IntN(b.height), Button: tea.MouseWheelDown})
-			case 2:
-				b.Update(tea.PasteMsg{Content: "\x1b[31mx\ny\x00"})
-			default:
-				k := keys[rnd.IntN(len(keys))]
-				what += " of " + k
-				b.press(k)
-			}
-			checkScreen(t, b, what)
 		}
 	}
 }
