@@ -72,7 +72,7 @@ func (s *Store) heard(m Message) bool {
 	}
 	row := s.nodes.edit(m.Node)
 	if n == nil {
-		row.ID, row.State, row.CacheHit = m.Node, "unknown", -1
+		row.ID, row.State, row.CacheHit = s.names.node(m.Node), "unknown", -1
 		s.believesChanged = true
 	}
 	if m.Boot > row.spoke {

@@ -80,8 +80,13 @@ func (s *Store) countRanges(now time.Time, node sdk.NodeID, n *Node, list []sdk.
 		c := &list[i]
 		key := RangeKey{Topic: c.Topic, Range: c.Range}
 		was := s.ranges.get(key)
-		if was == nil && s.ranges.len() >= maxRanges {
+		switch {
+		case was != nil:
+			key = was.Key
+		case s.ranges.len() >= maxRanges:
 			continue
+		default:
+			key = s.names.key(key)
 		}
 		n.counted = append(n.counted, key)
 		in, records := float64(c.InBytesPerSec), float64(c.InRecordsPerSec)
@@ -96,7 +101,7 @@ func (s *Store) countRanges(now time.Time, node sdk.NodeID, n *Node, list []sdk.
 		if r.State == "" {
 			r.State = "active"
 		}
-		r.Leader, r.Load, r.Streak = node, c.Load, c.Streak
+		r.Leader, r.Load, r.Streak = n.ID, s.names.of(c.Load), c.Streak
 		r.Segment, r.SegmentBytes, r.Offset = c.Segment, c.SegmentBytes, c.End
 	}
 	s.uncount(node, before, n.counted)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -22,8 +23,9 @@ func (s *Store) event(m Message) {
 	if ev.At.IsZero() {
 		ev.At = m.Time
 	}
-	if ev.Node == "" {
-		ev.Node = m.Node
+	ev.Node = s.names.node(cmp.Or(e.Node, m.Node))
+	for _, word := range []*string{&ev.Type, &ev.Cause, &ev.Before, &ev.After} {
+		*word = s.names.of(*word)
 	}
 	s.remember(ev)
 	switch e.Type {
@@ -51,20 +53,22 @@ func (s *Store) event(m Message) {
 // remember puts an event among the others by its time: nodes tell one after the other of what happened at once, and one
 // that is heard again tells of what it did meanwhile.
 func (s *Store) remember(e *Event) {
+	s.arrived++
+	e.arrived = s.arrived
 	s.events.insert(e, func(other *Event) bool { return other.At.After(e.At) })
 }
 
 // sealed and opened are two words on one roll: the shard's leader tells of the end, the leader of the new segment of
 // the gap. Either may come first.
 func (s *Store) sealed(e *Event) {
-	key, ok := rangeOf(e.Subject)
+	key, ok := s.rangeOf(e)
 	if !ok {
 		return
 	}
 	d := parseDetail(e.Detail)
 	seal := &Seal{
 		Time: e.At, Node: e.Node, Range: key, Old: d.segment("segment"), New: d.segment("next"), Cause: e.Cause, GapMs: -1,
-		End: d.number("end"), Bytes: d.number("bytes"), Replicas: d.nodes("replicas"), Lossy: d["loss"] != "",
+		End: d.number("end"), Bytes: d.number("bytes"), Replicas: d.nodes("replicas", s.names), Lossy: d["loss"] != "",
 	}
 	if i := s.findSeal(key, seal.Old); i >= 0 {
 		was := s.seals.all()[i]
@@ -80,7 +84,7 @@ func (s *Store) sealed(e *Event) {
 }
 
 func (s *Store) opened(e *Event) {
-	key, ok := rangeOf(e.Subject)
+	key, ok := s.rangeOf(e)
 	if !ok {
 		return
 	}
@@ -211,7 +215,7 @@ func (s *Store) leaderChanged(e *Event) {
 
 // topology takes a split or a merge: the parents are sealed, the children begin.
 func (s *Store) topology(e *Event) {
-	key, ok := rangeOf(e.Subject)
+	key, ok := s.rangeOf(e)
 	if !ok {
 		return
 	}
@@ -268,13 +272,13 @@ func (s *Store) topology(e *Event) {
 // repaired takes the begin or the end of a copy being made. The end stands in the timeline, in the lane of the node that
 // has the copy now.
 func (s *Store) repaired(e *Event) {
-	key, ok := rangeOf(e.Subject)
+	key, ok := s.rangeOf(e)
 	d := parseDetail(e.Detail)
 	id := d.segment("segment")
 	if !ok || id == 0 {
 		return
 	}
-	target := sdk.NodeID(d["target"])
+	target := sdk.NodeID(s.names.of(d["target"]))
 	if e.Type == sdk.EventSegmentRepaired {
 		s.seals.add(&Seal{Time: e.At, Node: target, Range: key, Old: id, Cause: "RECOVERY", GapMs: 0, Bytes: d.number("bytes")})
 	}
@@ -284,7 +288,7 @@ func (s *Store) repaired(e *Event) {
 	row := s.segments.edit(id)
 	if e.Type == sdk.EventRepairStarted {
 		row.Repair = &sdk.RepairProgress{
-			Segment: id, Topic: key.Topic, Range: key.Range, Source: sdk.NodeID(d["source"]), Target: target,
+			Segment: id, Topic: key.Topic, Range: key.Range, Source: sdk.NodeID(s.names.of(d["source"])), Target: target,
 			Total: d.number("bytes"), StartedMs: e.TimeMs,
 		}
 		s.repairing++
@@ -298,3 +302,9 @@ func (s *Store) repaired(e *Event) {
 
 // since is for how long something has lasted.
 func since(from, to time.Time) time.Duration { return max(to.Sub(from), 0) }
+
+// rangeOf is the range that an event is about.
+func (s *Store) rangeOf(e *Event) (RangeKey, bool) {
+	key, ok := rangeOf(e.Subject)
+	return s.names.key(key), ok
+}

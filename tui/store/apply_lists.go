@@ -49,7 +49,7 @@ func (s *Store) dropTopic(name string) {
 
 // topicDetail takes everything about a topic.
 func (s *Store) topicDetail(now time.Time, d *sdk.TopicDetail) {
-	name := d.Summary.Name
+	name := s.names.of(d.Summary.Name)
 	if s.topics.get(name) == nil && s.topics.len() >= maxTopics {
 		return
 	}
@@ -80,7 +80,7 @@ func (s *Store) rangeDetail(now time.Time, topic string, id sdk.TopicID, d *sdk.
 	r.Created, r.Sealed = at(d.CreatedMs), at(d.SealedMs)
 	r.Earliest, r.Offset, r.Records, r.Bytes, r.Segments = d.Earliest, d.End, d.Records, d.Bytes, len(d.Segments)
 	if !r.byLeader {
-		r.Leader, r.Load = d.Leader, cmp.Or(d.Load, "unknown")
+		r.Leader, r.Load = s.names.node(d.Leader), s.names.of(cmp.Or(d.Load, "unknown"))
 		if r.State == "active" {
 			s.rate(now, r, key, float64(d.InBytesPerSec), float64(d.InRecordsPerSec))
 		} else {
@@ -107,7 +107,7 @@ func (s *Store) segment(key RangeKey, d *sdk.SegmentDetail, want, copies int) {
 	row.Copies, row.Want, row.Forced, row.Unknown, row.Waits = copies, want, d.Forced, d.Unknown, d.Waits
 	row.Replicas = make([]Replica, len(d.Replicas))
 	for i, r := range d.Replicas {
-		row.Replicas[i] = Replica{Node: r.Node, State: r.State, End: r.DurableEnd}
+		row.Replicas[i] = Replica{Node: s.names.node(r.Node), State: s.names.of(r.State), End: r.DurableEnd}
 	}
 }
 
@@ -116,7 +116,7 @@ func (s *Store) segmentPage(p *SegmentPage) {
 	for i := range p.Segments {
 		r := &p.Segments[i]
 		listed[r.Segment.ID] = struct{}{}
-		s.segment(RangeKey{Topic: r.Topic, Range: r.Range}, &r.Segment, r.ReplicationFactor, r.Copies)
+		s.segment(s.names.key(RangeKey{Topic: r.Topic, Range: r.Range}), &r.Segment, r.ReplicationFactor, r.Copies)
 	}
 	s.setListing(&s.cluster.ListedSegments, Listing{p.Topic, p.Complete})
 	if !p.Complete {
@@ -172,31 +172,18 @@ func (s *Store) logPage(m Message) {
 			continue
 		}
 		row.logged = max(row.logged, l.Seq)
-		line := &LogLine{LogLine: l, Node: m.Node, At: at(l.TimeMs)}
+		line := &LogLine{LogLine: l, Node: row.ID, At: at(l.TimeMs)}
+		line.Level = s.names.of(l.Level)
 		s.logs.add(line)
-		s.logBytes += line.size()
-	}
-	for s.logBytes > s.opts.LogBytes && len(s.logs.all()) > 1 {
-		s.logBytes -= s.logs.all()[0].size()
-		s.logs.shift()
 	}
 }
 
 // forgetLogs drops all lines: those to come would not follow them in the order of time.
 func (s *Store) forgetLogs() {
 	s.logs.empty()
-	s.logBytes = 0
 	for id, slot := range s.nodes.slots {
 		if slot.row.logged != 0 {
 			s.nodes.edit(id).logged = 0
 		}
 	}
-}
-
-func (l *LogLine) size() int {
-	n := 96 + len(l.Message)
-	for _, a := range l.Attrs {
-		n += 32 + len(a.Key) + len(a.Value)
-	}
-	return n
 }

@@ -20,8 +20,8 @@ func (s *Store) state(m Message) {
 	o.Beliefs = make([]Belief, len(st.Members))
 	for i, b := range st.Members {
 		o.Beliefs[i] = Belief{
-			Node: b.Node, State: b.State, Boot: b.Boot, Since: at(b.SinceMs), Vnodes: b.Vnodes, OwnsPerMillion: b.OwnsPerMillion,
-			Status: b.Status, Rack: b.Rack,
+			Node: s.names.node(b.Node), State: s.names.of(b.State), Boot: b.Boot, Since: at(b.SinceMs), Vnodes: b.Vnodes,
+			OwnsPerMillion: b.OwnsPerMillion, Status: s.names.of(b.Status), Rack: s.names.of(b.Rack),
 		}
 	}
 	slices.SortFunc(o.Beliefs, func(a, b Belief) int { return cmp.Compare(a.Node, b.Node) })

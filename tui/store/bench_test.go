@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -70,27 +72,39 @@ func BenchmarkAt(b *testing.B) {
 	}
 }
 
-// A second of 60 nodes and 10,000 ranges: 5 ms are the budget; here three times that is let pass.
+// spent is the processor time that this thread has had: what else the machine does is not in it.
+func spent(t *testing.T) time.Duration {
+	t.Helper()
+	const thisThread = 1 // RUSAGE_THREAD
+	var r syscall.Rusage
+	require.NoError(t, syscall.Getrusage(thisThread, &r))
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// A second of 60 nodes and 10,000 ranges: 5 ms of a core are the budget; here three times that is let pass.
 func TestBudget(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	s, second := large(t, store.Options{})
-	best := time.Hour
-	for i := range 20 {
-		began := time.Now()
+	const rounds = 20
+	began := spent(t)
+	for i := range rounds {
 		for _, m := range second[i%2] {
 			m.Time = m.Time.Add(time.Duration(i+2) * time.Second)
 			s.Apply(m)
 		}
 		s.View(t0.Add(time.Duration(i+6) * time.Second))
-		best = min(best, time.Since(began))
 	}
-	require.Less(t, best, 15*time.Millisecond*raceFactor)
+	each := (spent(t) - began) / rounds
+	t.Logf("%v of a core a second", each)
+	require.Less(t, each, 15*time.Millisecond*raceFactor)
 	now := t0.Add(30 * time.Second)
 	v := s.View(now)
 	require.Zero(t, testing.AllocsPerRun(10, func() { s.View(now) }))
 	require.Same(t, v, s.View(now))
 }
 
-// Fifteen minutes of 60 nodes fit into half of what the history may take: nothing is dropped for its size.
+// Fifteen minutes of 60 nodes fit into what the history may take: nothing is dropped for its size.
 func TestFifteenMinutesFit(t *testing.T) {
 	o := storetest.Large(1)
 	o.Quiet, o.Length = true, 4*time.Minute
@@ -106,12 +120,12 @@ func TestFifteenMinutesFit(t *testing.T) {
 		}
 	}
 	if soak {
-		require.LessOrEqual(t, s.HistoryBytes(), 16<<20)
+		require.LessOrEqual(t, s.HistoryBytes(), 14<<20)
 		require.GreaterOrEqual(t, t0.Add(o.Length).Sub(s.Oldest()), 15*time.Minute)
 		return
 	}
 	perMinute := int(float64(s.HistoryBytes()-first) / (o.Length - begun).Minutes())
 	t.Logf("history: %d KB to begin with, %d KB a minute", first>>10, perMinute>>10)
-	require.LessOrEqual(t, first+perMinute*14, 16<<20)
+	require.LessOrEqual(t, first+perMinute*14, 14<<20)
 	require.Equal(t, t0, s.Oldest())
 }

@@ -61,10 +61,10 @@ func (d details) position(key string) uint64 {
 	return n
 }
 
-func (d details) nodes(key string) (list []sdk.NodeID) {
+func (d details) nodes(key string, known names) (list []sdk.NodeID) {
 	for name := range strings.SplitSeq(d[key], ",") {
 		if name != "" {
-			list = append(list, sdk.NodeID(name))
+			list = append(list, known.node(sdk.NodeID(name)))
 		}
 	}
 	return list

@@ -10,5 +10,5 @@
 // into the rows of the ranges it leads; four times a second the program asks for a View, and draws if it is another.
 //
 // The last 15 minutes are kept as messages between views taken every minute and a half, both packed: [Store.At] goes back
-// to one of those and applies what came after it. Messages as JSON lines are also what eg-top records and replays.
+// to one of those, which has what is left today of the logs of then, and applies what came after it. Messages as JSON lines are also what eg-top records and replays.
 package store

@@ -10,7 +10,7 @@ func ThroughImage(v *View) (*View, error) {
 	}
 	back, err := thaw(&b)
 	if err == nil {
-		logsOf(v).into(back)
+		back.Seals, back.Changes, back.Gaps, back.Events, back.Logs = v.Seals, v.Changes, v.Gaps, v.Events, v.Logs
 	}
 	return back, err
 }

@@ -85,3 +85,55 @@ func TestRollToFewerCopies(t *testing.T) {
 		require.Equal(t, int64(71), row.GapMs)
 	}
 }
+
+// TestLinesReplaced: a storm of seals and their gaps copies the list of seals once for each view, not once for each seal.
+func TestLinesReplaced(t *testing.T) {
+	l := lines[int]{most: 100}
+	for i := range 100 {
+		l.add(i)
+	}
+	published := l.publish(1)
+	l.replace(7, -7)
+	require.Equal(t, 7, published.At(7), "what was published stays as it was")
+	require.Zero(t, testing.AllocsPerRun(10, func() { l.replace(8, -8) }))
+	require.Equal(t, -7, l.all()[7])
+	require.Equal(t, -8, l.publish(2).At(8))
+}
+
+// TestLinesAreBoundedByTheirBytes: however many entries come and go, what is counted is what is there.
+func TestLinesAreBoundedByTheirBytes(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	l := lines[int]{most: 40, room: 5000, size: func(n int) int { return n % 400 }}
+	for i := range 5000 {
+		switch n := i*10 + random.IntN(100); {
+		case random.IntN(9) == 0 && len(l.all()) > 0:
+			at := random.IntN(len(l.all()))
+			l.replace(at, l.all()[at]/400*400+random.IntN(400))
+		case random.IntN(500) == 0:
+			l.empty()
+		default:
+			l.insert(n, func(other int) bool { return other > n })
+		}
+		sum := 0
+		for _, n := range l.all() {
+			sum += n % 400
+		}
+		require.Equal(t, sum, l.bytes)
+		require.LessOrEqual(t, l.bytes, 5400, "but for one that was replaced by a longer one")
+		require.LessOrEqual(t, len(l.all()), 40)
+	}
+}
+
+// TestManyShortLogLines: the last 5,000 lines are kept, however many have come before them.
+func TestManyShortLogLines(t *testing.T) {
+	s := New(Options{History: -1})
+	start := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	for i := range 60 {
+		page := &LogPage{}
+		for j := range 1000 {
+			page.Lines = append(page.Lines, sdk.LogLine{Seq: uint64(i*1000 + j + 1), TimeMs: start.UnixMilli(), Level: "info", Message: "segment rolled"})
+		}
+		s.Apply(Message{Time: start, Node: "n1", Boot: 1, Logs: page})
+	}
+	require.Equal(t, 5000, s.View(start).Logs.Len())
+}

@@ -2,10 +2,11 @@ package store
 
 import (
 	"bytes"
-	"encoding/json"
+	"io"
 	"maps"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -13,7 +14,6 @@ const (
 	frameEvery = 90 * time.Second // between two views that are kept
 	thinTo     = 5 * time.Second  // what comes again and again is kept so often; in between only that it came
 	thinRanges = 45 * time.Second // the same, for ranges and segments: what becomes of them is told by events too
-	packWindow = 512 << 10        // how far back the packer looks
 )
 
 // past is what At goes back to: views, and between them the messages, all of it packed. What only counts, and lists that
@@ -23,6 +23,7 @@ type past struct {
 	frames []*frame
 	bytes  int
 	packer *zstd.Encoder
+	writer *cbor.Encoder        // through the packer
 	kept   map[string]time.Time // when the last message of its kind was kept
 
 	scrub scrub
@@ -31,22 +32,22 @@ type past struct {
 // frame is a view, and what came after it until the next.
 type frame struct {
 	time   time.Time // of the view
-	image  []byte    // the view, packed
-	logs   logs      // of the view
-	size   int       // of what the logs alone keep alive, about
+	image  []byte    // the view, packed, without its logs
+	marks  marks     // of the logs
 	packed bytes.Buffer
 	count  int
 }
 
 // scrub is where At was last: stepping forward goes on from there.
 type scrub struct {
-	frame    *frame
-	messages []Message
-	next     int
-	store    *Store
+	frame *frame
+	tape  *tape    // of its messages
+	read  int      // of them
+	ahead *Message // the last of those that were read, if it was not applied
+	store *Store
 }
 
-func (f *frame) bytes() int { return len(f.image) + f.size + f.packed.Cap() }
+func (f *frame) bytes() int { return len(f.image) + f.packed.Cap() }
 
 // keep remembers a message that is about to be applied.
 func (p *past) keep(s *Store, m Message) {
@@ -56,14 +57,10 @@ func (p *past) keep(s *Store, m Message) {
 	if len(p.frames) == 0 || m.Time.Sub(p.last().time) >= frameEvery || p.full(s) {
 		p.begin(s, m.Time)
 	}
-	line, err := json.Marshal(p.thin(m))
-	if err != nil {
-		return // a number that JSON does not have: nothing that a broker sends
-	}
 	f := p.last()
 	before := f.packed.Cap()
-	if _, err := p.packer.Write(append(line, '\n')); err != nil {
-		return
+	if err := p.writer.Encode(p.thin(m)); err != nil {
+		panic(err) // a type that cannot be written: no message is to blame
 	}
 	f.count++
 	p.bytes += f.packed.Cap() - before
@@ -76,15 +73,12 @@ func (p *past) last() *frame { return p.frames[len(p.frames)-1] }
 
 // begin ends a frame and begins another with all that is known now.
 func (p *past) begin(s *Store, now time.Time) {
-	var before logs
 	if len(p.frames) > 0 {
 		p.end()
-		before = p.last().logs
 	}
 	view := *s.View(s.time)
 	view.Time = now
-	f := &frame{time: now, logs: logsOf(&view)}
-	f.image, f.size = p.pack(&view), f.logs.sizeSince(before)
+	f := &frame{time: now, image: p.pack(&view), marks: s.marks(&view)}
 	p.packer.Reset(&f.packed)
 	p.frames = append(p.frames, f)
 	p.bytes += f.bytes()
@@ -106,6 +100,7 @@ func (p *past) pack(v *View) []byte {
 	var packed bytes.Buffer
 	if p.packer == nil {
 		p.packer, p.kept = newPacker(), make(map[string]time.Time)
+		p.writer = writing.NewEncoder(p.packer)
 	}
 	p.packer.Reset(&packed)
 	if err := freeze(p.packer, v); err != nil {
@@ -115,21 +110,12 @@ func (p *past) pack(v *View) []byte {
 	return bytes.Clone(packed.Bytes())
 }
 
-func newPacker() *zstd.Encoder {
-	packer, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-		zstd.WithWindowSize(packWindow), zstd.WithLowerEncoderMem(true))
-	if err != nil {
-		panic(err) // the options are wrong
-	}
-	return packer
-}
-
 // forget drops frames that are too old, or too many.
 func (p *past) forget(s *Store, now time.Time) {
 	for len(p.frames) > 1 && (now.Sub(p.frames[1].time) >= s.opts.History || p.bytes > s.opts.HistoryBytes*7/8) {
 		p.bytes -= p.frames[0].bytes()
 		if p.scrub.frame == p.frames[0] {
-			p.scrub = scrub{}
+			p.scrub.end()
 		}
 		p.frames[0] = nil
 		p.frames = p.frames[1:]
@@ -213,31 +199,73 @@ func (s *Store) At(t time.Time) (v *View, ok bool) {
 }
 
 // Live ends going back: what that took is free again.
-func (s *Store) Live() { s.past.scrub = scrub{} }
+func (s *Store) Live() { s.past.scrub.end() }
 
 // to goes to a time within a frame.
 func (c *scrub) to(s *Store, f *frame, t time.Time) error {
 	if c.frame != f || c.store.time.After(t) {
-		v, err := f.view()
+		v, err := f.view(s.View(s.time))
 		if err != nil {
 			return err
 		}
 		opts := s.opts
 		opts.History = -1
-		c.next, c.store = 0, from(v, opts)
+		c.end()
+		*c = scrub{frame: f, store: from(v, opts)}
 	}
-	if c.frame != f || len(c.messages) != f.count {
-		c.frame, c.messages = f, s.past.unpack(f)
+	for {
+		m, err := c.peek(&s.past)
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case m.Time.After(t):
+			return nil
+		}
+		c.store.apply(*m)
+		c.ahead = nil
 	}
-	for c.next < len(c.messages) && !c.messages[c.next].Time.After(t) {
-		c.store.apply(c.messages[c.next])
-		c.next++
-	}
-	return nil
 }
 
-// view is the one that the frame begins with.
-func (f *frame) view() (*View, error) {
+// peek is the next message that was not applied; io.EOF after the last. More may have come to the last frame since it was
+// looked at.
+func (c *scrub) peek(p *past) (*Message, error) {
+	if c.ahead != nil {
+		return c.ahead, nil
+	}
+	m, err := c.tape.next()
+	if err == io.EOF && c.read < c.frame.count {
+		c.tape.end()
+		if c.tape, err = p.play(c.frame, c.read); err == nil {
+			m, err = c.tape.next()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.read++
+	c.ahead = &m
+	return c.ahead, nil
+}
+
+// play reads the messages of a frame, but for the first ones.
+func (p *past) play(f *frame, skip int) (*tape, error) {
+	if f == p.last() {
+		before := f.packed.Cap()
+		_ = p.packer.Flush() // into memory
+		p.bytes += f.packed.Cap() - before
+	}
+	return playing(f.packed.Bytes(), f.count, skip)
+}
+
+func (c *scrub) end() {
+	c.tape.end()
+	*c = scrub{}
+}
+
+// view is the one that the frame begins with, as far as its logs are still in the one of now.
+func (f *frame) view(now *View) (*View, error) {
 	r, err := unpacker(f.image)
 	if err != nil {
 		return nil, err
@@ -247,33 +275,6 @@ func (f *frame) view() (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.logs.into(v)
+	f.marks.into(v, now)
 	return v, nil
-}
-
-// unpack gives back the messages of a frame.
-func (p *past) unpack(f *frame) []Message {
-	if f == p.last() {
-		before := f.packed.Cap()
-		_ = p.packer.Flush()
-		p.bytes += f.packed.Cap() - before
-	}
-	messages := make([]Message, 0, f.count)
-	r, err := unpacker(f.packed.Bytes())
-	if err != nil {
-		return messages
-	}
-	defer r.Close()
-	dec := json.NewDecoder(r)
-	for {
-		var m Message
-		if err := dec.Decode(&m); err != nil {
-			return messages // the end; that of the last frame is not marked
-		}
-		messages = append(messages, m)
-	}
-}
-
-func unpacker(packed []byte) (*zstd.Decoder, error) {
-	return zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 }

@@ -70,10 +70,10 @@ func TestHistoryIsBounded(t *testing.T) {
 	require.GreaterOrEqual(t, back, 5*time.Minute)
 	require.Less(t, back, 7*time.Minute)
 
-	small := store.New(store.Options{HistoryBytes: 400 << 10})
+	small := store.New(store.Options{HistoryBytes: 150 << 10})
 	for m := range storetest.Stream(storetest.Options{Seed: 1, Length: 5 * time.Minute}) {
 		small.Apply(m)
-		require.LessOrEqual(t, small.HistoryBytes(), 400<<10)
+		require.LessOrEqual(t, small.HistoryBytes(), 150<<10)
 	}
 	require.True(t, small.Oldest().After(t0))
 	v, ok := small.At(t0.Add(290 * time.Second))

@@ -1,9 +1,6 @@
 package store
 
-import (
-	"slices"
-	"sort"
-)
+import "slices"
 
 // rows is a table that is written to. What it has published never changes: a row is copied before its first change
 // after that.
@@ -108,104 +105,4 @@ func (t *rows[K, R]) publishShape() {
 		list[i] = s.row
 	}
 	t.table.keys, t.table.rows, t.table.Version = keys, list, t.version
-}
-
-// lines is a Log that is written to. What was published is never written again.
-type lines[E any] struct {
-	most    int
-	buf     []E
-	start   int
-	own     int // what is from here on was not published yet
-	dropped uint64
-	moved   uint64
-	changed bool
-	log     Log[E] // as published last
-}
-
-func (l *lines[E]) restore(log Log[E]) {
-	l.log, l.dropped, l.moved, l.buf, l.start = log, log.Dropped, log.Moved, slices.Clip(log.entries), 0
-	l.own = len(l.buf)
-}
-
-func (l *lines[E]) all() []E { return l.buf[l.start:] }
-
-func (l *lines[E]) add(e E) {
-	if len(l.buf) == cap(l.buf) {
-		l.copy()
-	}
-	l.buf = append(l.buf, e)
-	l.changed = true
-	if len(l.buf)-l.start > l.most {
-		l.shift()
-	}
-}
-
-// copy makes all entries its own, with room for more.
-func (l *lines[E]) copy() {
-	kept := l.buf[l.start:]
-	buf := make([]E, len(kept), len(kept)+min(len(kept), l.most/4)+16)
-	copy(buf, kept)
-	l.buf, l.start, l.own = buf, 0, 0
-}
-
-// insert puts an entry where it belongs by an order that all entries are in: what is told late stands before what came
-// after it. One that is older than the oldest, where there is no room for more, is left out.
-func (l *lines[E]) insert(e E, after func(E) bool) {
-	all := l.all()
-	later := len(all) - sort.Search(len(all), func(i int) bool { return after(all[i]) })
-	if later == len(all) && later >= l.most {
-		return
-	}
-	l.add(e)
-	if later == 0 {
-		return
-	}
-	if len(l.buf)-1-later < l.own {
-		l.copy()
-	}
-	at := len(l.buf) - 1 - later
-	copy(l.buf[at+1:], l.buf[at:])
-	l.buf[at] = e
-	l.moved++
-}
-
-// shift drops the oldest.
-func (l *lines[E]) shift() {
-	l.start++
-	l.dropped++
-	l.changed = true
-}
-
-// empty drops all.
-func (l *lines[E]) empty() {
-	if n := len(l.all()); n > 0 {
-		l.buf, l.start, l.own, l.dropped, l.changed = nil, 0, 0, l.dropped+uint64(n), true
-	}
-}
-
-// replace puts another entry at a place of all.
-func (l *lines[E]) replace(i int, e E) {
-	if l.start+i < l.own {
-		l.copy()
-	}
-	l.buf[l.start+i] = e
-	l.changed = true
-}
-
-func (l *lines[E]) publish(version uint64) Log[E] {
-	if l.changed {
-		l.changed = false
-		l.own = len(l.buf)
-		l.log = Log[E]{Version: version, Dropped: l.dropped, Moved: l.moved, entries: l.buf[l.start:len(l.buf):len(l.buf)]}
-	}
-	return l.log
-}
-
-// push appends a sample; what was published of the series stays as it was.
-func push(s Series, v float64, most int) Series {
-	if len(s) >= most && len(s) == cap(s) {
-		s = append(make(Series, 0, most+most/2), s[len(s)-most+1:]...)
-	}
-	s = append(s, float32(v))
-	return s[max(len(s)-most, 0):]
 }

@@ -11,10 +11,11 @@ import (
 type Options struct {
 	// History is how far back At goes; 0 means 15 minutes, less than 0 nothing.
 	History time.Duration
-	// HistoryBytes is the most that it keeps for that; 0 means 32 MB.
+	// HistoryBytes is the most that it keeps for that; 0 means 16 MB.
 	HistoryBytes int
-	// Events, LogLines and LogBytes are how many of each are kept; 0 means 10,000, 5,000 and 4 MB.
-	Events, LogLines, LogBytes int
+	// Events and LogLines are how many of each are kept, and EventBytes and LogBytes what they may take; 0 means 10,000 and
+	// 5,000, 4 MB and 3 MB.
+	Events, EventBytes, LogLines, LogBytes int
 }
 
 // The most rows of each table, whatever the cluster says.
@@ -23,7 +24,7 @@ const (
 	maxShards   = 1 << 16
 	maxTopics   = 20_000
 	maxRanges   = 50_000
-	maxSegments = 20_000
+	maxSegments = 12_000
 	maxGroups   = 10_000
 	maxSeals    = 5000
 	maxChanges  = 1000
@@ -39,10 +40,11 @@ func (o *Options) ensureDefaults() {
 			*v = d
 		}
 	}
-	def(&o.HistoryBytes, 32<<20)
+	def(&o.HistoryBytes, 16<<20)
 	def(&o.Events, 10_000)
+	def(&o.EventBytes, 4<<20)
 	def(&o.LogLines, 5000)
-	def(&o.LogBytes, 4<<20)
+	def(&o.LogBytes, 3<<20)
 }
 
 // Store takes messages and gives views. It belongs to one goroutine; its views belong to anybody.
@@ -65,7 +67,8 @@ type Store struct {
 	gaps      lines[*StreamGap]
 	events    lines[*Event]
 	logs      lines[*LogLine]
-	logBytes  int
+	arrived   uint64 // events
+	names     names
 	health    Health
 	samples   History
 
@@ -88,7 +91,7 @@ func New(opts Options) *Store {
 }
 
 func bare(opts Options) *Store {
-	s := &Store{opts: opts, version: 1, touched: make(map[string]struct{})}
+	s := &Store{opts: opts, version: 1, names: make(names), touched: make(map[string]struct{})}
 	s.nodes = newRows(cmp.Compare[sdk.NodeID], func(r *Node, v uint64) { r.Version = v })
 	s.observers = newRows(cmp.Compare[sdk.NodeID], func(r *Observer, v uint64) { r.Version = v })
 	s.shards = newRows(compareShards, func(r *Shard, v uint64) { r.Version = v })
@@ -97,7 +100,8 @@ func bare(opts Options) *Store {
 	s.segments = newRows(cmp.Compare[sdk.SegmentID], func(r *Segment, v uint64) { r.Version = v })
 	s.groups = newRows(cmp.Compare[string], func(r *Group, v uint64) { r.Version = v })
 	s.seals.most, s.changes.most, s.gaps.most = maxSeals, maxChanges, maxGaps
-	s.events.most, s.logs.most = opts.Events, opts.LogLines
+	s.events.most, s.events.room, s.events.size = opts.Events, opts.EventBytes, (*Event).size
+	s.logs.most, s.logs.room, s.logs.size = opts.LogLines, opts.LogBytes, (*LogLine).size
 	return s
 }
 
@@ -133,9 +137,6 @@ func from(v *View, opts Options) *Store {
 	s.gaps.restore(v.Gaps)
 	s.events.restore(v.Events)
 	s.logs.restore(v.Logs)
-	for _, l := range v.Logs.entries {
-		s.logBytes += l.size()
-	}
 	return s
 }
 

@@ -349,6 +349,8 @@ type Event struct {
 	Boot  uint64
 	At    time.Time
 	Local bool // of the program that watches: a stream was lost or came back
+
+	arrived uint64 // so many had come with it
 }
 
 // LogLine is one line of a node's log.

@@ -18,6 +18,9 @@ func (w *world) step(at time.Duration) (out []store.Message) {
 			out = append(out, w.countersOf(n))
 		}
 	}
+	if w.o.Storm {
+		out = append(out, w.storm(slot, int(time.Second/tick))...)
+	}
 	if slot == 3 && !w.o.Calm {
 		out = append(out, w.rolls()...)
 		out = append(out, w.logs()...)
@@ -42,13 +45,17 @@ func (w *world) countersOf(n *node) store.Message {
 	}
 	c := &sdk.NodeCounters{ObservedMs: w.now.UnixMilli() + int64(n.i%5) - 2, WindowMs: 10_000, WalFiles: 3, WalBytes: 192 << 20, DiskTotal: 4 << 40, Connections: 40 + n.i}
 	slices.SortStableFunc(ranges, func(a, b *rng) int { return int(b.rate - a.rate) })
+	alone := busiest
+	if w.o.Storm {
+		wobble, alone = 1.5, len(ranges)
+	}
 	c.Others = make([]int, 7)
 	for i, r := range ranges {
 		rate := int64(r.rate * wave * (1 - wobble/2 + wobble*w.rnd.Float64()))
 		r.bytes += rate
 		r.offset += rate / recordSize
 		c.InBytesPerSec += rate
-		if i >= busiest {
+		if i >= alone {
 			c.Others[decade(rate)]++
 			continue
 		}

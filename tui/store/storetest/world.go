@@ -18,6 +18,7 @@ type Options struct {
 	Length                        time.Duration // 0: 90 s
 	Quiet                         bool          // nothing happens but load and rolls
 	Calm                          bool          // nothing happens at all: rates wobble by a few per cent
+	Storm                         bool          // everything happens at once: see the function of that name
 }
 
 // Large is the cluster that the budgets are made for.
@@ -151,7 +152,7 @@ func newWorld(o Options) *world {
 	w := &world{o: o, rnd: rand.New(rand.NewPCG(o.Seed, 0x5eed)), now: o.Start, nextSegment: 1000, ring: 0x9f3c_51aa_0b17_22e4, ringVersion: 184}
 	w.byNode = make([][]*rng, o.Nodes)
 	for i := range o.Nodes {
-		n := &node{i: i, id: nodeName(i, o.Nodes), boot: 3 + uint64(w.rnd.IntN(2)), up: true, started: o.Start.Add(-76 * time.Hour)}
+		n := &node{i: i, id: sdk.NodeID(o.lengthen(string(nodeName(i, o.Nodes)), longestNode)), boot: 3 + uint64(w.rnd.IntN(2)), up: true, started: o.Start.Add(-76 * time.Hour)}
 		n.believes = make([]belief, o.Nodes)
 		w.nodes = append(w.nodes, n)
 	}
@@ -201,6 +202,7 @@ func (w *world) makeTopics() {
 		if i < len(topicNames) {
 			t.name = topicNames[i]
 		}
+		t.name = w.o.lengthen(t.name, longestTopic)
 		t.id = sdk.TopicID{byte(i >> 8), byte(i), 0x40, 0x01, 1}
 		sum += t.weight
 		w.topics = append(w.topics, t)
