@@ -40,12 +40,6 @@ func (b *Builder) Len() int { return b.records }
 // Size is the size in bytes of the batch as it stands, not compressed, header included.
 func (b *Builder) Size() int { return len(b.buf) }
 
-// SizeWith is what Size would be after r.
-func (b *Builder) SizeWith(r Record) int {
-	n := b.bodySize(&r)
-	return len(b.buf) + varintSize(int64(n)) + n
-}
-
 // Append encodes r behind the records already there and keeps nothing of it.
 func (b *Builder) Append(r Record) {
 	if b.records == 0 {

@@ -133,13 +133,5 @@ func (s Snapshot) Quantile(q float64) time.Duration {
 	return time.Duration(s.MaxNs)
 }
 
-// Mean is the average; 0 when nothing was observed.
-func (s Snapshot) Mean() time.Duration {
-	if s.Count == 0 {
-		return 0
-	}
-	return time.Duration(s.SumNs / s.Count)
-}
-
 // Max is the largest duration observed, exactly.
 func (s Snapshot) Max() time.Duration { return time.Duration(s.MaxNs) }

@@ -98,13 +98,3 @@ func (k Kind) String() string {
 
 // Known reports whether this version has a name for k.
 func (k Kind) Known() bool { return kindNames[k] != "" }
-
-// ParseKind is the inverse of String for known kinds.
-func ParseKind(name string) (Kind, bool) {
-	for k, n := range kindNames {
-		if n == name {
-			return k, true
-		}
-	}
-	return 0, false
-}
