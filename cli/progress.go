@@ -84,16 +84,5 @@ func (p *pacer) wait(ctx context.Context) error {
 	if p.step == 0 {
 		return nil
 	}
-	d := time.Until(p.due())
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
+	return sleepUntil(ctx, p.due())
 }

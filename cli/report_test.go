@@ -134,21 +134,6 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-func TestDamerau(t *testing.T) {
-	tests := []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"a", "", 1}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "abd", 1}, {"abcd", "badc", 2}, {"abc", "xyz", 3}, {"abcdef", "a", 3}, {"日本", "本日", 1}}
-	for _, tt := range tests {
-		if got := damerau(tt.a, tt.b, 2); got != tt.want {
-			t.Errorf("%q %q: %d, want %d", tt.a, tt.b, got, tt.want)
-		}
-		if damerau(tt.a, tt.b, 2) != damerau(tt.b, tt.a, 2) {
-			t.Errorf("%q %q: not symmetric", tt.a, tt.b)
-		}
-	}
-}
-
 // Whoever sees a check fail finds a page on it.
 func TestEveryHealthCheckHasAPage(t *testing.T) {
 	sources, err := filepath.Glob("../server/*.go")

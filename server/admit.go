@@ -10,6 +10,7 @@ import (
 	"github.com/eastguard/eastguard/internal/gossip"
 	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/topology"
 )
 
@@ -88,7 +89,7 @@ func (s *Server) admission(ctx context.Context) error {
 
 func (s *Server) pauseBeforeRetry(ctx context.Context, try int) bool {
 	bound := min(registerMost, registerFirst<<min(try, 8))
-	return pauseFor(ctx, bound/2+rand.N(bound/2))
+	return task.Pause(ctx, bound/2+rand.N(bound/2))
 }
 
 // turnedAway reports whether the root has said no, once and for all.
@@ -138,7 +139,7 @@ func (s *Server) registerLate(ctx context.Context) bool {
 // checkpoint tells the root now and then how far the log has come, so that an older image of the disk is recognized.
 func (s *Server) checkpoint(ctx context.Context) error {
 	told := uint64(0)
-	for pauseFor(ctx, checkpointEvery) {
+	for task.Pause(ctx, checkpointEvery) {
 		cmd := s.registration()
 		if cmd.WALEnd == told {
 			continue

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
@@ -141,7 +140,7 @@ func (s *Server) lookAtShards() shardFigures {
 			f.following++
 		}
 		f.unapplied = max(f.unapplied, st.Commit-min(st.Applied, st.Commit))
-		if d, err := s.host.Detail(context.Background(), st.ID); err == nil {
+		if d, err := s.host.Detail(st.ID); err == nil {
 			f.snapshots += d.SnapshotBytes
 			var seats wire.ShardStatus
 			s.addSeats(&seats, d)

@@ -41,7 +41,7 @@ func (s *Server) clusterStatus(ctx context.Context, _ wire.ClusterStatusRequest)
 		resp.UnderReplicated += sum.Short.Under
 	}
 	for _, shard := range missing {
-		st := s.strayStatus(ctx, shard)
+		st := s.strayStatus(shard)
 		resp.Shards = append(resp.Shards, st)
 		if st.Leader == "" {
 			resp.Leaderless++
@@ -84,9 +84,9 @@ func hostedStatus(st shard.Status) wire.ShardStatus {
 }
 
 // strayStatus is a shard whose leader did not answer, as far as this node knows it.
-func (s *Server) strayStatus(ctx context.Context, id base.ShardID) wire.ShardStatus {
+func (s *Server) strayStatus(id base.ShardID) wire.ShardStatus {
 	w := wire.ShardStatus{ID: id, State: "no_leader"}
-	if d, err := s.host.Detail(ctx, id); err == nil {
+	if d, err := s.host.Detail(id); err == nil {
 		w = s.detailStatus(d)
 	}
 	if c, ok := s.router.Leader(id); ok {

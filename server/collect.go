@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -72,7 +73,7 @@ func (s *Server) answerers() map[askTopic]answerer {
 			return s.describeRing(q.Tokens), nil
 		}),
 		askShards: answering(func(ctx context.Context, _ nothing) (wire.ListShardsResponse, error) {
-			return wire.ListShardsResponse{Observer: s.id.Node, Shards: s.shardsHere(ctx)}, nil
+			return wire.ListShardsResponse{Observer: s.id.Node, Shards: s.shardsHere()}, nil
 		}),
 		askShard:   answering(s.describeShardHere),
 		askLeave:   answering(s.leaveHere),
@@ -97,15 +98,24 @@ func (s *Server) askRaw(ctx context.Context, node base.NodeID, topic askTopic, m
 	if node == s.id.Node {
 		return s.answers[topic](ctx, message)
 	}
-	q := question{Topic: topic, Message: message}
-	if deadline, has := ctx.Deadline(); has {
-		q.BudgetMs = uint32(max(time.Until(deadline).Milliseconds(), 1))
+	return routedPeers{s}.Call(ctx, node, kindAsk, wire.Encode(question{Topic: topic, Message: message, BudgetMs: budgetOf(ctx)}))
+}
+
+// budgetOf is how long the asker waits, as its message says it; 0 where it waits for ever.
+func budgetOf(ctx context.Context) uint32 {
+	deadline, has := ctx.Deadline()
+	if !has {
+		return 0
 	}
-	b, err := gatherEncoding.Marshal(q)
-	if err != nil {
-		return nil, base.Wrap(base.CodeInternal, "ask node", err)
+	return uint32(max(1, min(time.Until(deadline).Milliseconds(), math.MaxUint32)))
+}
+
+// withinBudget bounds what is done for an asker by the time that it waits, and by most.
+func withinBudget(ctx context.Context, budgetMs uint32, most time.Duration) (context.Context, context.CancelFunc) {
+	if budgetMs > 0 {
+		most = min(most, time.Duration(budgetMs)*time.Millisecond)
 	}
-	return routedPeers{s}.Call(ctx, node, kindAsk, b)
+	return context.WithTimeout(ctx, most)
 }
 
 // registerAsks takes other nodes' questions, before the connections start.
@@ -125,8 +135,8 @@ func (s *Server) askSoon(ctx context.Context, node base.NodeID, topic askTopic, 
 // receiveAsk is the handler of kindAsk. What serves it waits for no other node.
 func (s *Server) receiveAsk(ctx context.Context, r *peer.Request) {
 	var q question
-	if err := gatherDecoding.Unmarshal(r.Body, &q); err != nil {
-		r.Fail(base.Errorf(base.CodeCorruptFrame, "ask node", "%w", err))
+	if err := wire.Decode(r.Body, &q); err != nil {
+		r.Fail(err)
 		return
 	}
 	answer, ok := s.answers[q.Topic]
@@ -139,11 +149,7 @@ func (s *Server) receiveAsk(ctx context.Context, r *peer.Request) {
 		return
 	}
 	err := s.asks.run(func() {
-		within := askWithin
-		if q.BudgetMs > 0 {
-			within = min(within, time.Duration(q.BudgetMs)*time.Millisecond)
-		}
-		ctx, cancel := context.WithTimeout(ctx, within)
+		ctx, cancel := withinBudget(ctx, q.BudgetMs, askWithin)
 		defer cancel()
 		b, err := s.answerSafely(ctx, answer, q.Message)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/topology"
 )
 
@@ -68,7 +69,7 @@ func (s *Server) withComing(ctx context.Context, try func() error) error {
 	defer cancel()
 	for {
 		err := try()
-		if !errors.Is(err, base.CodeNotEnoughNodes) || !coming(s.connected(), routedPeers{s}.Liveness()) || !pauseFor(ctx, comingEvery) {
+		if !errors.Is(err, base.CodeNotEnoughNodes) || !coming(s.connected(), routedPeers{s}.Liveness()) || !task.Pause(ctx, comingEvery) {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/eastguard/eastguard/internal/dataplane"
 	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/planner"
+	"github.com/eastguard/eastguard/internal/task"
 )
 
 // The coordinators need the data plane, and the shards they coordinate lead before there is one: who leads is
@@ -110,7 +111,7 @@ const (
 // go anywhere ends with the process, and is fenced.
 func (s *Server) awaitNothingLed(ctx context.Context) {
 	led, since := s.plane.Leads(), time.Now()
-	for led > 0 && time.Since(since) < ledGiven && pauseFor(ctx, ledLook) {
+	for led > 0 && time.Since(since) < ledGiven && task.Pause(ctx, ledLook) {
 		if now := s.plane.Leads(); now < led {
 			led, since = now, time.Now()
 		}

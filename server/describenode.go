@@ -12,7 +12,6 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/config"
-	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -27,7 +26,7 @@ func (s *Server) describeNode(ctx context.Context, req wire.DescribeNodeRequest)
 		return resp, err
 	}
 	n, known := s.view().Node(node)
-	if gone := n.Liveness == topology.Dead || n.Liveness == topology.Left; known && gone && node != s.id.Node {
+	if known && gone(n) && node != s.id.Node {
 		// Nothing is gained by asking until the deadline. What the others have heard of it, the list of nodes shows.
 		return resp, base.Errorf(base.CodeUnreachable, "describe node", "node %s is %s and cannot be asked", node, n.Liveness).
 			WithHint("what the others last heard of it: eg-cli node list -o wide")

@@ -30,8 +30,8 @@ func (s *Server) describeShard(ctx context.Context, req wire.DescribeShardReques
 }
 
 // describeShardHere is a shard as the replica on this node sees it.
-func (s *Server) describeShardHere(ctx context.Context, req wire.DescribeShardRequest) (wire.DescribeShardResponse, error) {
-	d, err := s.host.Detail(ctx, req.Shard)
+func (s *Server) describeShardHere(_ context.Context, req wire.DescribeShardRequest) (wire.DescribeShardResponse, error) {
+	d, err := s.host.Detail(req.Shard)
 	if err != nil {
 		return wire.DescribeShardResponse{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -31,7 +32,7 @@ func (s *Server) findDouble(ctx context.Context) error {
 			return base.Errorf(base.CodeFenced, "start", "node %s runs already, as start %d: this would be start %d", s.id.Node, boot, s.id.Boot).
 				WithHint("stop the other broker first; or, if this is to be another node, give it another node_id and directories of its own")
 		}
-		if !pauseFor(ctx, doublePause) {
+		if !task.Pause(ctx, doublePause) {
 			return context.Cause(ctx)
 		}
 	}

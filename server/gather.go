@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fxamacker/cbor/v2"
-
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/peer"
@@ -56,21 +54,6 @@ func (a *gatherAnswer) told() routing.Told {
 	return t
 }
 
-var (
-	gatherEncoding = mustMode(cbor.CoreDetEncOptions().EncMode())
-	gatherDecoding = mustMode(cbor.DecOptions{
-		DupMapKey: cbor.DupMapKeyEnforcedAPF, MaxArrayElements: 1 << 16, MaxMapPairs: 1 << 16, MaxNestedLevels: 16,
-		IndefLength: cbor.IndefLengthForbidden, TagsMd: cbor.TagsForbidden, ExtraReturnErrors: cbor.ExtraDecErrorNone,
-	}.DecMode())
-)
-
-func mustMode[M any](mode M, err error) M {
-	if err != nil {
-		panic(err) // options are constants of this file
-	}
-	return mode
-}
-
 const (
 	gatherWorkers = 4 // they read from memory, and wait for a majority to confirm that this node leads
 	gatherQueue   = 256
@@ -106,48 +89,31 @@ func (s *Server) askGather(ctx context.Context, node base.NodeID, q gatherReques
 	if node == s.id.Node {
 		return s.gatherHere(ctx, q), nil
 	}
-	if deadline, has := ctx.Deadline(); has {
-		q.BudgetMs = uint32(max(time.Until(deadline).Milliseconds(), 1))
-	}
-	msg, err := gatherEncoding.Marshal(q)
-	if err != nil {
-		return a, base.Wrap(base.CodeInternal, "gather", err)
-	}
-	b, err := routedPeers{s}.Call(ctx, node, kindGather, msg)
+	q.BudgetMs = budgetOf(ctx)
+	b, err := routedPeers{s}.Call(ctx, node, kindGather, wire.Encode(q))
 	if err != nil {
 		return a, err
 	}
-	if err := gatherDecoding.Unmarshal(b, &a); err != nil {
-		return a, base.Errorf(base.CodeCorruptFrame, "gather", "%w", err)
-	}
-	return a, nil
+	err = wire.Decode(b, &a)
+	return a, err
 }
 
 // receiveGather is the handler of kindGather. Its workers never wait for another node's workers of this kind.
 func (s *Server) receiveGather(ctx context.Context, r *peer.Request) {
 	var q gatherRequest
-	if err := gatherDecoding.Unmarshal(r.Body, &q); err != nil {
-		r.Fail(base.Errorf(base.CodeCorruptFrame, "gather", "%w", err))
+	if err := wire.Decode(r.Body, &q); err != nil {
+		r.Fail(err)
 		return
 	}
 	err := s.gatherPool.run(func() {
-		within := gatherWithin
-		if q.BudgetMs > 0 {
-			within = min(within, time.Duration(q.BudgetMs)*time.Millisecond)
-		}
-		ctx, cancel := context.WithTimeout(ctx, within)
+		ctx, cancel := withinBudget(ctx, q.BudgetMs, gatherWithin)
 		defer cancel()
 		a, err := s.gatherSafely(ctx, q)
 		if err != nil {
 			r.Fail(err)
 			return
 		}
-		b, err := gatherEncoding.Marshal(a)
-		if err != nil {
-			r.Fail(base.Wrap(base.CodeInternal, "gather", err))
-			return
-		}
-		r.Reply(b)
+		r.Reply(wire.Encode(a))
 	})
 	if err != nil {
 		r.Fail(err)

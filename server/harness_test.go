@@ -132,7 +132,8 @@ func call[A any](n *node, kind wire.Kind, req any, payload ...[]byte) (A, []byte
 	if err != nil {
 		return a, nil, err
 	}
-	return a, resp.Payload, wire.Decode(resp.Message, &a)
+	err = wire.Decode(resp.Message, &a)
+	return a, resp.Payload, err
 }
 
 // must gets an answer. As a client does, it asks again where the cluster says that the same request may succeed later: a

@@ -16,6 +16,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/topology"
 	"github.com/eastguard/eastguard/internal/wire"
 )
@@ -346,7 +347,7 @@ func (f *search) pause(ctx context.Context) error {
 	f.report()
 	bound := min(roundMost, roundFirst<<min(f.rounds, 8))
 	f.rounds++
-	if !pauseFor(ctx, bound/2+rand.N(bound/2)) {
+	if !task.Pause(ctx, bound/2+rand.N(bound/2)) {
 		return context.Cause(ctx)
 	}
 	return nil

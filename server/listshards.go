@@ -34,7 +34,7 @@ func (s *Server) listShards(ctx context.Context, _ wire.ListShardsRequest) (wire
 	for _, id := range s.allShards() {
 		st, ok := led[id]
 		if !ok {
-			st = s.strayStatus(ctx, id)
+			st = s.strayStatus(id)
 			if answered[st.Leader] || !lives(connected, st.Leader) { // it would have said so, or cannot lead
 				st.Leader, st.State = "", "no_leader"
 			}
@@ -61,13 +61,13 @@ func newer(a, b wire.ShardStatus) bool {
 }
 
 // shardsHere lists the replicas on this node.
-func (s *Server) shardsHere(ctx context.Context) []wire.ShardStatus {
+func (s *Server) shardsHere() []wire.ShardStatus {
 	var list []wire.ShardStatus
 	for _, st := range s.host.Status() {
 		w := hostedStatus(st)
 		w.SinceMs = s.leadSince(st.ID, w.Leader)
 		if st.Leader == s.id.Node {
-			if d, err := s.host.Detail(ctx, st.ID); err == nil {
+			if d, err := s.host.Detail(st.ID); err == nil {
 				s.addSeats(&w, d)
 			}
 		}

@@ -224,7 +224,7 @@ func (s *Server) keepView(ctx context.Context) error {
 		}
 		s.readRoot()
 		s.rebuild(ctx)
-		if !pauseFor(ctx, rebuildGap) {
+		if !task.Pause(ctx, rebuildGap) {
 			return nil
 		}
 	}

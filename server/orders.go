@@ -128,7 +128,8 @@ func callPeer[A any](ctx context.Context, calls peerCaller, node base.NodeID, ki
 	if err != nil {
 		return answer, err
 	}
-	return answer, wire.Decode(b, &answer)
+	err = wire.Decode(b, &answer)
+	return answer, err
 }
 
 // peerCalls are the connections to other nodes; nil where there are none.

@@ -19,15 +19,18 @@ type metrics struct {
 }
 
 func newMetrics(r *telemetry.Registry, kinds []wire.Kind) metrics {
+	counter := func(kind string) *telemetry.Counter {
+		return r.Counter("eastguard_requests_total", "Requests of clients, by kind; unknown are those that this version does not know.", "kind", kind)
+	}
 	m := metrics{
 		requests: make(map[wire.Kind]*telemetry.Counter, len(kinds)),
-		unknown:  r.Counter("eastguard_requests_total", "Requests of clients, by kind; unknown are those that this version does not know.", "kind", "unknown"),
+		unknown:  counter("unknown"),
 		fsync:    r.Histogram("eastguard_fsync_seconds", "One fdatasync of the write-ahead log."),
 		ack:      r.Histogram("eastguard_ack_seconds", "From a batch's arrival to its ack."),
 	}
 	m.fsyncLately, m.ackLately = &recent{histogram: m.fsync}, &recent{histogram: m.ack}
 	for _, k := range kinds {
-		m.requests[k] = r.Counter("eastguard_requests_total", "Requests of clients, by kind; unknown are those that this version does not know.", "kind", k.String())
+		m.requests[k] = counter(k.String())
 	}
 	return m
 }

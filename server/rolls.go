@@ -10,6 +10,7 @@ import (
 	"github.com/eastguard/eastguard/internal/dataplane"
 	"github.com/eastguard/eastguard/internal/meta"
 	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/task"
 )
 
 // rollMessage is a segment leader's request to its coordinator; see planner.RollRequest.
@@ -49,7 +50,7 @@ func (s *Server) requestRoll(ctx context.Context, r dataplane.RollRequest) (answ
 		if answer, err = s.rollByAnybody(ctx, m); err == nil || !elsewhere(err) {
 			return answer, err
 		}
-		if !pauseFor(ctx, rest) {
+		if !task.Pause(ctx, rest) {
 			return meta.Assignment{}, err
 		}
 	}
@@ -121,33 +122,15 @@ func redirectOf(err error) base.NodeID {
 	return ""
 }
 
-// pauseFor waits, and reports whether ctx is still alive.
-func pauseFor(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 func (s *Server) forwardRoll(ctx context.Context, to base.NodeID, m rollMessage) (meta.Assignment, error) {
-	m.WaitMs = uint32(rollTimeout / time.Millisecond)
-	if deadline, ok := ctx.Deadline(); ok {
-		m.WaitMs = uint32(max(1, time.Until(deadline)/time.Millisecond))
-	}
+	m.WaitMs = budgetOf(ctx)
 	return callPeer[meta.Assignment](ctx, s.peerCalls(), to, kindRoll, m)
 }
 
 // takeRoll serves another node's request. What another node coordinates is passed on, once: who asks may not reach it.
 func (s *Server) takeRoll(ctx context.Context, _ *peer.Request, m rollMessage) (meta.Assignment, error) {
-	if wait := time.Duration(m.WaitMs) * time.Millisecond; wait > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, wait)
-		defer cancel()
-	}
+	ctx, cancel := withinBudget(ctx, m.WaitMs, rollTimeout)
+	defer cancel()
 	if leader := s.shardLeader(m.Shard); !m.Relayed && leader != "" && leader != s.id.Node {
 		m.Relayed = true
 		return s.forwardRoll(ctx, leader, m)

@@ -12,8 +12,7 @@ import (
 )
 
 // stuck are the segments that cannot go on, of the shards led here: nobody can tell how they end, or no nodes can take the
-// next one. There are few of them,
-// or something is badly wrong: the coordinators name no more than some.
+// next one. There are few of them, or something is badly wrong: the coordinators name no more than some.
 func (s *Server) stuck() map[base.SegmentID]coord.Stuck {
 	c := s.coord.Load()
 	if c == nil {

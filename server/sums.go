@@ -56,7 +56,7 @@ func (s *Server) sumShard(ctx context.Context, id base.ShardID, data bool) (shar
 	if err != nil {
 		return shardSum{}, err
 	}
-	d, err := s.host.Detail(ctx, id)
+	d, err := s.host.Detail(id)
 	if err != nil {
 		return shardSum{}, err
 	}

@@ -76,7 +76,7 @@ func (l *logReaders) follow(ctx context.Context, req wire.WatchLogsRequest, answ
 		req.From, req.Last = 0, 0 // another start's numbers
 	}
 	now := time.Now()
-	until := now.Add(min(max(time.Duration(req.WaitMs), 0), maxWatchWait/time.Millisecond) * time.Millisecond)
+	until := now.Add(watchWait(req.WaitMs))
 	p := &logReader{req: req, answer: answer, until: until}
 	resp := l.compose(p, now)
 	if len(resp.Lines) > 0 || resp.Lost > 0 || resp.More || !now.Before(until) {

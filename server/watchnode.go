@@ -92,12 +92,7 @@ func (w *watches) begin(source watchSource) {
 // follow takes a poll. answer is called once, on any goroutine.
 func (w *watches) follow(ctx context.Context, req wire.WatchNodeRequest, answer func(wire.WatchNodeResponse, error)) {
 	now := time.Now()
-	p := &poll{w: w, ctx: ctx, req: req, answer: answer, earliest: now.Add(watchPace)}
-	wait := min(max(time.Duration(req.WaitMs)*time.Millisecond, 0), maxWatchWait)
-	if req.WaitMs > maxWatchWait.Milliseconds() {
-		wait = maxWatchWait // also where the product has overflowed
-	}
-	p.until = now.Add(wait)
+	p := &poll{w: w, ctx: ctx, req: req, answer: answer, earliest: now.Add(watchPace), until: now.Add(watchWait(req.WaitMs))}
 	if p.req.MaxEvent <= 0 || p.req.MaxEvent > maxWatchEvents {
 		p.req.MaxEvent = maxWatchEvents
 	}
@@ -114,6 +109,11 @@ func (w *watches) follow(ctx context.Context, req wire.WatchNodeRequest, answer 
 	}
 	p.forget = context.AfterFunc(ctx, p.abandon)
 	p.start()
+}
+
+// watchWait is how long a request waits that asks to; a product that overflows is none.
+func watchWait(ms int64) time.Duration {
+	return min(max(time.Duration(ms), 0), maxWatchWait/time.Millisecond) * time.Millisecond
 }
 
 func (w *watches) admit() error {

@@ -1,10 +1,6 @@
 package server
 
-import (
-	"context"
-
-	"github.com/eastguard/eastguard/internal/wire"
-)
+import "github.com/eastguard/eastguard/internal/wire"
 
 // watchedState is what this node sees and leads. What only counts up, or flickers, is left out of it: every difference
 // is sent to everyone who watches.
@@ -16,7 +12,7 @@ func (s *Server) watchedState() wire.WatchedState {
 	self, _ := s.view().Node(s.id.Node)
 	state.Self = s.believed(self)
 	state.Self.Segments, state.Self.Leaders, state.Self.DiskUsed, state.Self.DiskTotal = 0, 0, 0, 0
-	for _, sh := range s.shardsHere(context.Background()) {
+	for _, sh := range s.shardsHere() {
 		state.Self.Replicas++
 		if sh.Leader == s.id.Node {
 			state.Self.ShardLeaders++

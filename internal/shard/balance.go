@@ -10,6 +10,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/planner"
+	"github.com/eastguard/eastguard/internal/task"
 )
 
 const (
@@ -72,7 +73,7 @@ func (b *balancer) start(ctx context.Context) {
 func (b *balancer) wait() { b.loop.Wait() }
 
 func (b *balancer) run(ctx context.Context) {
-	for pause(ctx, balanceEvery) == nil {
+	for task.Pause(ctx, balanceEvery) {
 		if b.host.stewards.leaving.Load() {
 			continue
 		}

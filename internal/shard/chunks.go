@@ -98,6 +98,16 @@ type incoming struct {
 	streams map[base.ShardID]*arriving
 }
 
+// idle finds a stream that nothing has come in for a while. Call it with mu held.
+func (in *incoming) idle() (shard base.ShardID, found bool) {
+	for id, a := range in.streams {
+		if time.Since(a.last) > streamIdle {
+			return id, true
+		}
+	}
+	return base.ShardID{}, false
+}
+
 // arriving is one of them.
 type arriving struct {
 	from   base.UUID
@@ -156,22 +166,18 @@ func (h *Host) arriving(g *group, m *chunkMessage) (*arriving, error) {
 		h.incoming.mu.Unlock()
 		return a, nil
 	}
-	idle := base.ShardID{}
+	idle, found := base.ShardID{}, false
 	full := a == nil && len(h.incoming.streams) >= streamsIn
 	if full {
-		for id, other := range h.incoming.streams {
-			if time.Since(other.last) > streamIdle {
-				idle, full = id, false
-			}
-		}
+		idle, found = h.incoming.idle()
 	}
 	h.incoming.mu.Unlock()
 	switch {
-	case full:
+	case full && !found:
 		return nil, base.Errorf(base.CodeBusy, "take snapshot", "%d snapshots are being received", streamsIn)
 	case a != nil:
 		h.dropArriving(g.id)
-	case idle != base.ShardID{}:
+	case found:
 		h.dropArriving(idle)
 	}
 	name := filepath.Join(g.snapshots.dir, "incoming"+snapshotTemp)

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -38,7 +37,7 @@ type Detail struct {
 }
 
 // Detail describes the replica of a shard on this node.
-func (h *Host) Detail(_ context.Context, shard base.ShardID) (Detail, error) {
+func (h *Host) Detail(shard base.ShardID) (Detail, error) {
 	g, err := h.group(shard)
 	if err != nil {
 		return Detail{}, err

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,20 +102,13 @@ func (o *Options) ensureDefaults() error {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	def(&o.Voters, 3)
-	def(&o.StoreTimeout, 20*time.Second)
-	def(&o.FileBytes, 8<<20)
-	def(&o.MaxInFlight, 4096)
-	def(&o.snapshotEntries, 1024)
-	def(&o.snapshotBytes, 1<<20)
+	o.Voters = cmp.Or(o.Voters, 3)
+	o.StoreTimeout = cmp.Or(o.StoreTimeout, 20*time.Second)
+	o.FileBytes = cmp.Or(o.FileBytes, 8<<20)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, 4096)
+	o.snapshotEntries = cmp.Or(o.snapshotEntries, 1024)
+	o.snapshotBytes = cmp.Or(o.snapshotBytes, 1<<20)
 	return nil
-}
-
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
 }
 
 // Host is this node's side of all shards.

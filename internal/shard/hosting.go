@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
@@ -284,7 +283,7 @@ func (h *Host) retire(shard base.ShardID, generation uint64) error {
 // archive copies a replica's log and snapshots to meta_dir/quarantine/<shard>-<generation>: the log as one record of
 // kind checkpoint.
 func (h *Host) archive(one hosted) error {
-	dir := filepath.Join(h.o.Dir, "quarantine", one.Shard.String()+"-"+strconv.FormatUint(one.Generation, 10))
+	dir := h.archiveDir(one.Shard, one.Generation)
 	if err := h.o.FS.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -301,5 +300,5 @@ func (h *Host) archive(one hosted) error {
 			return err
 		}
 	}
-	return vfs.WriteFileAtomic(h.o.FS, filepath.Join(dir, "log.record"), h.log.tail(one.Shard).checkpoint(), 0o600)
+	return vfs.WriteFileAtomic(h.o.FS, filepath.Join(dir, archivedLog), h.log.tail(one.Shard).checkpoint(), 0o600)
 }

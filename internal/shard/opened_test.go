@@ -40,7 +40,7 @@ func TestReplicasThatDoNotRunYetAreAsked(t *testing.T) {
 
 		ctx := p.within(20 * time.Second)
 		require.Len(t, h.Status(), 1)
-		_, err := h.Detail(ctx, shard)
+		_, err := h.Detail(shard)
 		require.NoError(t, err)
 		require.Empty(t, h.Voters(shard))
 		_, err = h.Propose(ctx, shard, meta.Command{})

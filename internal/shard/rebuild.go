@@ -74,7 +74,10 @@ type archive struct {
 	dir       string
 }
 
-const quarantine = "quarantine"
+const (
+	quarantine  = "quarantine"
+	archivedLog = "log.record"
+)
 
 // archives are the generations of a shard that were set aside here, newest first.
 func (h *Host) archives(shard base.ShardID) []uint64 {
@@ -101,7 +104,7 @@ func (h *Host) archiveDir(shard base.ShardID, generation uint64) string {
 
 func (h *Host) readArchive(shard base.ShardID, generation uint64) (*archive, error) {
 	a := &archive{dir: h.archiveDir(shard, generation)}
-	b, err := vfs.ReadFile(h.o.FS, filepath.Join(a.dir, "log.record"))
+	b, err := vfs.ReadFile(h.o.FS, filepath.Join(a.dir, archivedLog))
 	if err != nil {
 		return nil, err
 	}

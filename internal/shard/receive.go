@@ -182,8 +182,12 @@ func (h *Host) onTimeoutNow(_ context.Context, r *peer.Request) {
 // those that have not: a group that waits for its disk must not make the others look dead.
 func (h *Host) onHeartbeats(_ context.Context, r *peer.Request) {
 	var m heartbeatsMessage
-	if err := decode(r.Body, &m); err != nil || len(m.Beats) == 0 || len(m.Beats) > beatsAtMost {
-		r.Fail(base.Errorf(base.CodeCorruptFrame, "take heartbeats", "%d heartbeats: %v", len(m.Beats), err))
+	if err := decode(r.Body, &m); err != nil {
+		r.Fail(err)
+		return
+	}
+	if len(m.Beats) == 0 || len(m.Beats) > beatsAtMost {
+		r.Fail(base.Errorf(base.CodeCorruptFrame, "take heartbeats", "%d heartbeats", len(m.Beats)))
 		return
 	}
 	h.watch.hear(r.From.Node, m.Still)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/task"
 )
 
 // The kinds of messages of a recovery.
@@ -144,9 +145,10 @@ func (h *Host) askForLogs(ctx context.Context, node base.NodeID, shard base.Shar
 	for {
 		b, err := h.o.Peers.CallGroup(ctx, node, kindReport, groupNumber(shard), request)
 		if err == nil {
-			return a, decode(b, &a)
+			err = decode(b, &a)
+			return a, err
 		}
-		if !errors.Is(err, base.CodeBusy) || pause(ctx, reportPause) != nil {
+		if !errors.Is(err, base.CodeBusy) || !task.Pause(ctx, reportPause) {
 			return a, err
 		}
 	}
@@ -173,7 +175,7 @@ func chooseLog(shard base.ShardID, logs []LogReport, heard uint64) (Recovery, Lo
 	slices.SortStableFunc(logs, func(a, b LogReport) int {
 		return cmp.Or(
 			cmp.Compare(b.Generation, a.Generation), cmp.Compare(b.Term, a.Term), cmp.Compare(b.Index, a.Index),
-			compareBools(a.Archived, b.Archived), cmp.Compare(a.Node, b.Node),
+			base.CompareBools(a.Archived, b.Archived), cmp.Compare(a.Node, b.Node),
 		)
 	})
 	rec := Recovery{Shard: shard, Logs: logs}
@@ -205,16 +207,6 @@ func chooseLog(shard base.ShardID, logs []LogReport, heard uint64) (Recovery, Lo
 			WithHint("wait some seconds; shard describe %s shows who leads", shard)
 	}
 	return rec, chosen, nil
-}
-
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 // onReport says which logs of a shard are here.

@@ -152,7 +152,7 @@ func TestAShardIsRebuiltFromWhatIsLeft(t *testing.T) {
 			for i := range 80 {
 				require.True(t, p.has(i), i)
 			}
-			d, err := p.leader(shard).Detail(t.Context(), shard)
+			d, err := p.leader(shard).Detail(shard)
 			require.NoError(t, err)
 			require.Equal(t, uint64(1), d.Generation)
 			require.Len(t, d.Recoveries, 1)

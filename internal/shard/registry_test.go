@@ -144,7 +144,7 @@ func (r *registry) String() string {
 	for i := range r.p.shards {
 		shard := base.ShardID{Root: uint16(i)}
 		if h := r.p.leader(shard); h != nil {
-			d, _ := h.Detail(r.p.t.Context(), shard)
+			d, _ := h.Detail(shard)
 			text += fmt.Sprintf("shard %s, last %d: %s\n", shard, d.LastIndex, d.Seats)
 			for _, m := range d.Members {
 				known, _ := r.get(m.Node)
@@ -168,7 +168,7 @@ func (r *registry) right() bool {
 		if h == nil {
 			return false
 		}
-		d, err := h.Detail(r.p.t.Context(), shard)
+		d, err := h.Detail(shard)
 		if err != nil || len(d.Members) != len(d.Intended) {
 			return false
 		}

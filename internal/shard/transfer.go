@@ -10,6 +10,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/peer"
+	"github.com/eastguard/eastguard/internal/task"
 )
 
 // How long the steps of a transfer may take.
@@ -96,8 +97,8 @@ func (g *group) transfer(ctx context.Context, term uint64, to member) (Move, err
 		if time.Now().After(deadline) {
 			return move, base.Errorf(base.CodeTimeout, op, "node %s has not taken over shard %s within %s", to.node, g.id, transferStepDown)
 		}
-		if err := pause(ctx, transferPoll); err != nil {
-			return move, base.Wrap(base.CodeTimeout, op, err).WithOutcome(base.Unknown)
+		if !task.Pause(ctx, transferPoll) {
+			return move, base.Wrap(base.CodeTimeout, op, context.Cause(ctx)).WithOutcome(base.Unknown)
 		}
 	}
 }
@@ -130,8 +131,8 @@ func (g *group) awaitCaughtUp(ctx context.Context, term uint64, to member) error
 		case time.Now().After(deadline):
 			return base.Errorf(base.CodePreconditionFailed, op, "node %s has not caught up with shard %s: it holds entry %d of %d", to.node, g.id, m.match, g.raft.LastIndex())
 		}
-		if err := pause(ctx, transferPoll); err != nil {
-			return base.Wrap(base.CodeTimeout, op, err)
+		if !task.Pause(ctx, transferPoll) {
+			return base.Wrap(base.CodeTimeout, op, context.Cause(ctx))
 		}
 	}
 }
@@ -169,7 +170,7 @@ func (g *group) handOver(ctx context.Context, preferred base.NodeID) error {
 		case !g.hasCompany(leaving):
 			return nobody
 		}
-		if pause(ctx, handOverPause) != nil {
+		if !task.Pause(ctx, handOverPause) {
 			return nobody
 		}
 	}
@@ -260,16 +261,4 @@ func (k *hold) busy() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.moved != nil
-}
-
-// pause waits for a while, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return errors.Join(context.Cause(ctx))
-	}
 }

@@ -237,8 +237,12 @@ func (w *watch) ask(now time.Time, node base.NodeID, questions []question) {
 // onWatch answers for every group that is asked about. A question says of its asker what an answer would.
 func (h *Host) onWatch(_ context.Context, r *peer.Request) {
 	var m watchMessage
-	if err := decode(r.Body, &m); err != nil || len(m.Questions) > MaxShards {
-		r.Fail(base.Errorf(base.CodeCorruptFrame, "answer about leaders", "%d questions: %v", len(m.Questions), err))
+	if err := decode(r.Body, &m); err != nil {
+		r.Fail(err)
+		return
+	}
+	if len(m.Questions) > MaxShards {
+		r.Fail(base.Errorf(base.CodeCorruptFrame, "answer about leaders", "%d questions", len(m.Questions)))
 		return
 	}
 	now := time.Now()

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -37,9 +38,9 @@ const operationWithin = 5 * time.Second
 // StartLoad sets clients to work.
 func (c *Cluster) StartLoad(o LoadOptions) *Load {
 	c.T.Helper()
-	def(&o.Clients, 3)
-	def(&o.Topics, 6)
-	def(&o.Think, 300*time.Millisecond)
+	o.Clients = cmp.Or(o.Clients, 3)
+	o.Topics = cmp.Or(o.Topics, 6)
+	o.Think = cmp.Or(o.Think, 300*time.Millisecond)
 	l := &Load{c: c, o: o, stopped: make(chan struct{}), names: history.NewNames(o.Topics)}
 	c.loads = append(c.loads, l)
 	for i := range max(0, o.Clients) {
@@ -56,12 +57,12 @@ func (c *Cluster) StartLoad(o LoadOptions) *Load {
 
 // stream sets a topic's writers and readers to work.
 func (l *Load) stream(o StreamOptions) {
-	def(&o.Ranges, 2)
-	def(&o.Factor, 1)
-	def(&o.Writers, 1)
-	def(&o.Every, 200*time.Millisecond)
-	def(&o.Burst, 1)
-	def(&o.ValueBytes, 32)
+	o.Ranges = cmp.Or(o.Ranges, 2)
+	o.Factor = cmp.Or(o.Factor, 1)
+	o.Writers = cmp.Or(o.Writers, 1)
+	o.Every = cmp.Or(o.Every, 200*time.Millisecond)
+	o.Burst = cmp.Or(o.Burst, 1)
+	o.ValueBytes = cmp.Or(o.ValueBytes, 32)
 	c := l.c
 	s := &stream{c: c, o: o, topic: fmt.Sprintf("stream-%d", len(l.streams)), client: c.Client()}
 	var readers []*sdk.Client
@@ -88,13 +89,6 @@ func (l *Load) stream(o StreamOptions) {
 			l.clients.Go(func() { s.read(l.stopped, fmt.Sprintf("%s/%d", s.topic, i), client, from) })
 		}
 	})
-}
-
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
 }
 
 // Stop lets the clients finish what they are at, and waits for them. It may be called twice.

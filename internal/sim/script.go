@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -100,10 +101,10 @@ func (c *Cluster) halves() (near, far []*Node) {
 // good again, and everything that clients were told must hold.
 func (c *Cluster) Play(s Script, o LoadOptions) {
 	c.T.Helper()
-	def(&s.Nodes, 3)
-	def(&s.AtMost, 5)
-	def(&s.Steps, 12)
-	def(&s.Longest, 6*time.Second)
+	s.Nodes = cmp.Or(s.Nodes, 3)
+	s.AtMost = cmp.Or(s.AtMost, 5)
+	s.Steps = cmp.Or(s.Steps, 12)
+	s.Longest = cmp.Or(s.Longest, 6*time.Second)
 	if s.Faults == nil {
 		s.Faults = actions
 	}

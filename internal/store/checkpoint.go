@@ -9,7 +9,8 @@ import (
 	"github.com/eastguard/eastguard/internal/wal"
 )
 
-// syncFSAbove is the number of files, or of directories with new names, above which one sync of the file system is cheaper than a sync of each.
+// syncFSAbove is the number of files, or of directories with new names, above which one sync of the file system is cheaper
+// than a sync of each.
 const syncFSAbove = 64
 
 const opCheckpoint = "checkpoint"

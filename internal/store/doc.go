@@ -15,10 +15,11 @@
 // it has is served, and [Store.Mend] gives it batches that [Store.Tail] read on another node.
 //
 // The files, one for each verb: append.go, opensegment.go, fence.go, seal.go, drop.go, mend.go, tail.go, read.go,
-// offsetbytime.go, notify.go, copy.go (what an operator is shown); and beneath: catalogue.go and catalogfile.go (the list in memory and on disk), records.go (what the log
-// carries), flush.go, finish.go, checkpoint.go, names.go, unlink.go (the flusher's work), filecache.go, space.go, reserve.go,
-// tombstones.go (what was dropped stays so);
-// recover.go, replay.go, judge.go, quarantine.go; identity.go. FORMAT.md shows the bytes and lists the steps of recovery.
+// offsetbytime.go, notify.go, state.go (what a range remembered), copy.go (what an operator is shown) and stats.go. Beneath
+// them: types.go and options.go; catalogue.go and catalogfile.go (the list in memory and on disk), records.go
+// and codec.go (what the log carries); flush.go, finish.go, checkpoint.go, names.go and unlink.go (the flusher's work);
+// filecache.go, space.go, reserve.go; tombstones.go (what was dropped stays so); identity.go and identityfile.go; and for
+// a start recover.go, replay.go, judge.go and quarantine.go. FORMAT.md shows the bytes and lists the steps of recovery.
 //
 // Locks, in this order, none held across I/O: Store.mu guards the maps; rangeLog.mu everything that changes in a range
 // and its segments; flushQueue.mu and fileCache.mu are leaves. The flusher's own fields belong to whoever holds the

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"log/slog"
 
 	"github.com/eastguard/eastguard/internal/vfs"
@@ -8,11 +9,6 @@ import (
 
 // ensureDefaults fills what is zero; each default is named at its field.
 func (o *Options) ensureDefaults() {
-	def := func(v *int64, d int64) {
-		if *v == 0 {
-			*v = d
-		}
-	}
 	if o.FS == nil {
 		o.FS = vfs.OS
 	}
@@ -29,17 +25,15 @@ func (o *Options) ensureDefaults() {
 		o.MaxOpenFiles = 512
 	}
 	o.MaxOpenFiles = max(o.MaxOpenFiles, minOpenFiles)
-	if o.syncFSAboveForTesting == 0 {
-		o.syncFSAboveForTesting = syncFSAbove
-	}
-	def(&o.CacheBytes, 64<<20)
-	def(&o.ReserveBytes, 64<<20)
-	def(&o.WAL.FileBytes, 64<<20)
-	def(&o.WALBytes, 8*o.WAL.FileBytes)
-	def(&o.CheckpointBytes, 2*o.WAL.FileBytes)
-	def(&o.DirtyBytes, 128<<20)
-	def(&o.FlushBytes, 8<<20)
-	def(&o.WritebackBytes, 8<<20)
+	o.syncFSAboveForTesting = cmp.Or(o.syncFSAboveForTesting, syncFSAbove)
+	o.CacheBytes = cmp.Or(o.CacheBytes, 64<<20)
+	o.ReserveBytes = cmp.Or(o.ReserveBytes, 64<<20)
+	o.WAL.FileBytes = cmp.Or(o.WAL.FileBytes, 64<<20)
+	o.WALBytes = cmp.Or(o.WALBytes, 8*o.WAL.FileBytes)
+	o.CheckpointBytes = cmp.Or(o.CheckpointBytes, 2*o.WAL.FileBytes)
+	o.DirtyBytes = cmp.Or(o.DirtyBytes, 128<<20)
+	o.FlushBytes = cmp.Or(o.FlushBytes, 8<<20)
+	o.WritebackBytes = cmp.Or(o.WritebackBytes, 8<<20)
 	// What is dirty cannot be evicted: a small cache needs an early flush.
 	o.FlushBytes = min(o.FlushBytes, max(o.CacheBytes/2, 256<<10))
 }

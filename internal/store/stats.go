@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 
@@ -48,12 +49,7 @@ func (s *Store) All() []SegmentInfo {
 			infos = append(infos, i)
 		}
 	}
-	slices.SortFunc(infos, func(a, b SegmentInfo) int {
-		if a.Segment < b.Segment {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(infos, func(a, b SegmentInfo) int { return cmp.Compare(a.Segment, b.Segment) })
 	return infos
 }
 

@@ -133,7 +133,7 @@ func (s *Store) fail(err error) error {
 	if !s.failed.CompareAndSwap(nil, &failure{err}) {
 		return s.err()
 	}
-	s.o.Logger.Error("store failed", "data_dir", s.o.DataDir, "err", err)
+	s.o.Logger.Error("store failed", "data_dir", s.o.DataDir, "error", err)
 	s.o.OnFatal(err)
 	s.wakeAll()
 	s.abandon()
