@@ -51,6 +51,10 @@ func (p *Placer) choose(w Want) *choice {
 			c.note(n, "not considered, it is lost to the leader")
 			continue
 		}
+		if w.Room && n.Full {
+			c.note(n, "not considered, it has no room on its disk")
+			continue
+		}
 		at := candidate{Node: n, rank: roomy}
 		switch doubt, short := n.Doubtful(p.nowMs), n.Crowded(); {
 		case slices.Contains(w.Late, n.ID):

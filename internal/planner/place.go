@@ -19,6 +19,7 @@ type Want struct {
 	Leads  []base.Replica // when not empty, one of these must lead
 	Late   []base.NodeID  // taken only where the set would be smaller than Least without them
 	Lost   []base.NodeID  // not taken at all
+	Room   bool           // nor is a node whose disk is full
 }
 
 // Placement is a replica set, leader first, and why it is that.

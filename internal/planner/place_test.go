@@ -46,7 +46,7 @@ func randomWant(t *rapid.T) Want {
 	for _, id := range randomNodes(t, "keep") {
 		w.Keep = append(w.Keep, replica(id))
 	}
-	w.Late, w.Lost = randomNodes(t, "late"), randomNodes(t, "lost")
+	w.Late, w.Lost, w.Room = randomNodes(t, "late"), randomNodes(t, "lost"), rapid.Bool().Draw(t, "room")
 	return w
 }
 
@@ -61,7 +61,7 @@ func TestPlaceKeepsItsPromises(t *testing.T) {
 		able, willing := 0, 0 // who can be taken, who is taken gladly
 		for i := range v.Nodes {
 			n := &v.Nodes[i]
-			if n.Unfit() != "" || slices.Contains(w.Lost, n.ID) {
+			if n.Unfit() != "" || slices.Contains(w.Lost, n.ID) || w.Room && n.Full {
 				continue
 			}
 			able++
@@ -86,6 +86,7 @@ func TestPlaceKeepsItsPromises(t *testing.T) {
 			seen[r.Node] = true
 			require.Empty(t, n.Unfit())
 			require.NotContains(t, w.Lost, r.Node)
+			require.False(t, w.Room && n.Full)
 			require.Equal(t, n.Boot, p.Boots[i])
 			require.Equal(t, n.Disk, r.Disk)
 			if slices.Contains(w.Late, r.Node) {
@@ -112,6 +113,24 @@ func TestAFullNodeIsForWantOfOthers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, p.Replicas)
 	}
+}
+
+// A range whose segment has ended because replicas failed waits for room where too few disks have any: each segment that
+// counts on a full one would end with its first batch.
+func TestARollAfterAFailureWaitsForRoom(t *testing.T) {
+	v := topology.View{Nodes: []topology.Node{node("n1", "", 0), node("n2", "", 0), node("n3", "", 0)}}
+	v.Nodes[1].Full = true
+	w := Want{Config: base.TopicConfig{ReplicationFactor: 3}, Least: 2, Keep: []base.Replica{replica("n3"), replica("n2"), replica("n1")}, Room: true}
+	p, err := NewPlacer(v, 1000, seeded(1)).Place(w)
+	require.NoError(t, err)
+	require.Equal(t, []base.Replica{replica("n3"), replica("n1")}, p.Replicas)
+	v.Nodes[0].Full = true
+	_, err = NewPlacer(v, 1000, seeded(1)).Place(w)
+	require.ErrorIs(t, err, base.CodeNotEnoughNodes)
+	require.ErrorContains(t, err, "1 of 3 nodes can take a segment, 2 are needed (n1 has no room on its disk, n2 has no room on its disk)")
+	w.Room = false
+	_, err = NewPlacer(v, 1000, seeded(1)).Place(w)
+	require.NoError(t, err, "planned: at most one roll is in vain")
 }
 
 // requireKept: who may stay stays, in its order, and the first of them leads.

@@ -28,7 +28,11 @@ func (in *Input) successor(placer *Placer, t *meta.Topic, seg *meta.Segment, req
 		w.Late, w.Lost = in.failed(seg, req)
 	}
 	switch req.Cause {
-	case base.CauseReplicaFailure, base.CauseRecovery, base.CauseDrain:
+	case base.CauseReplicaFailure:
+		// A node whose disk is full refuses the first batch: the next roll would follow at once, and another, for as long as
+		// there is no room, where to wait for it costs nothing.
+		w.Keep, w.Room = in.remaining(placer, seg, w.Late), true
+	case base.CauseRecovery, base.CauseDrain:
 		w.Keep = in.remaining(placer, seg, w.Late)
 	default:
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/topology"
 )
 
 // TestTheHeirHoldsTheEnd seals random segments by random answers. Whoever leads the successor is fenced, intact and
@@ -99,4 +100,31 @@ func TestARollKeepsTheLeader(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A range whose segment has ended for a follower with a full disk opens no successor that would end the same way at once:
+// it waits until there is room on a majority, which two of three disks had or have again.
+func TestFullDisksAreNoStorm(t *testing.T) {
+	v := topology.View{Nodes: []topology.Node{node("n1", "", 0), node("n2", "", 0), node("n3", "", 0)}}
+	topic := topicOf(base.TopicConfig{ReplicationFactor: 3, MinReplicas: 2})
+	seg := topic.Ranges[0].Active()
+	seg.Replicas, seg.Boots = []base.Replica{replica("n1"), replica("n2"), replica("n3")}, []uint64{1, 1, 1}
+	roll := func(cause base.Cause, full ...base.NodeID) Plan {
+		view := topology.View{Nodes: slices.Clone(v.Nodes)}
+		for i := range view.Nodes {
+			view.Nodes[i].Full = slices.Contains(full, view.Nodes[i].ID)
+		}
+		return Make(Input{
+			NowMs: 5000, View: view, Rand: seeded(1), Topic: func(base.TopicID) *meta.Topic { return topic },
+			Rolls: []RollRequest{{
+				Ref: base.RangeRef{Topic: topic.ID, Range: 1}, Segment: seg.ID, Epoch: seg.Epoch, Cause: cause, Lost: []base.NodeID{"n2"}, FrozenMs: 1000,
+			}},
+		})
+	}
+	require.Equal(t, []base.Replica{replica("n1"), replica("n3")}, roll(base.CauseReplicaFailure, "n2").Rolls[0].Replicas)
+	waits := roll(base.CauseReplicaFailure, "n2", "n3")
+	require.Empty(t, waits.Rolls)
+	require.ErrorIs(t, waits.Waiting[0].Err, base.CodeNotEnoughNodes)
+	require.Len(t, roll(base.CauseReplicaFailure, "n3").Rolls[0].Replicas, 2, "n2 has room again")
+	require.Len(t, roll(base.CauseAge, "n2", "n3").Rolls, 1, "a planned one may be in vain, once")
 }
