@@ -214,11 +214,20 @@ func (l *live) send(ctx context.Context, m store.Message) bool {
 	}
 }
 
-// offer delivers a message that a later one makes good for, if there is room.
-func (l *live) offer(m store.Message) {
+// offer delivers an answer that a later one makes good for, if there is room. One that no broker gives is told of.
+func (l *live) offer(what string, m store.Message) {
+	m = checked(what, m)
 	m.Time = time.Now()
 	select {
 	case l.out <- m:
 	default:
 	}
+}
+
+// checked is the message, or that it was refused.
+func checked(what string, m store.Message) store.Message {
+	if err := check(&m); err != nil {
+		return store.Message{Refused: &store.Refused{What: what, Why: err.Error()}}
+	}
+	return m
 }

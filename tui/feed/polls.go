@@ -23,28 +23,28 @@ func (s *session) pollers(ctx context.Context) {
 	admin := s.client.Admin()
 	s.every(ctx, func(v Viewport) want { return want{pace: either(v.Nodes, often, seldom)} }, func(ctx context.Context, _ Viewport) {
 		if list, err := admin.ListNodes(ctx); err == nil {
-			s.l.offer(store.Message{Nodes: &list})
+			s.l.offer("nodes", store.Message{Nodes: &list})
 		}
 	})
 	s.every(ctx, func(v Viewport) want { return want{pace: either(v.Health, often, seldom)} }, func(ctx context.Context, _ Viewport) {
 		if health, err := admin.ClusterHealth(ctx); err == nil {
-			s.l.offer(store.Message{Health: &health})
+			s.l.offer("health", store.Message{Health: &health})
 		}
 	})
 	s.every(ctx, func(v Viewport) want { return want{pace: either(v.Health, often, seldom)} }, func(ctx context.Context, _ Viewport) {
 		if st, err := admin.ClusterStatus(ctx); err == nil {
-			s.l.offer(store.Message{Totals: totalsOf(&st)})
+			s.l.offer("status", store.Message{Totals: totalsOf(&st)})
 		}
 	})
 	s.every(ctx, func(v Viewport) want { return want{pace: either(v.Shards, often, 0)} }, func(ctx context.Context, _ Viewport) {
 		if list, err := admin.ListShards(ctx); err == nil {
-			s.l.offer(store.Message{Shards: &list})
+			s.l.offer("shards", store.Message{Shards: &list})
 		}
 	})
 	s.every(ctx, func(v Viewport) want { return want{pace: either(v.TopicList, often, 0)} }, func(ctx context.Context, _ Viewport) {
 		if list, err := admin.ListTopics(ctx, sdk.ListTopics{Limit: topicLimit}); err == nil {
 			complete := len(list.Topics) < topicLimit && len(list.Missing) == 0
-			s.l.offer(store.Message{Topics: &store.TopicPage{Topics: list.Topics, Complete: complete}})
+			s.l.offer("topics", store.Message{Topics: &store.TopicPage{Topics: list.Topics, Complete: complete}})
 		}
 	})
 	s.every(ctx, wantSegments, func(ctx context.Context, v Viewport) { s.segments(ctx, v.Segments.Topic) })
@@ -75,7 +75,7 @@ func (s *session) segments(ctx context.Context, topic string) {
 		}
 		full := len(list.Segments) >= segmentLimit
 		page := &store.SegmentPage{Topic: topic, Segments: list.Segments, Complete: state == "" && !full && len(list.Missing) == 0}
-		s.l.offer(store.Message{Segments: page})
+		s.l.offer("segments", store.Message{Segments: page})
 		if state == "" && !full {
 			return
 		}
@@ -159,9 +159,9 @@ func (s *session) details(ctx context.Context) {
 			d, err := admin.DescribeTopic(ctx, name)
 			switch {
 			case err == nil:
-				s.l.offer(store.Message{Topic: &d})
+				s.l.offer("topic", store.Message{Topic: &d})
 			case base.CodeOf(err) == base.CodeTopicNotFound:
-				s.l.offer(store.Message{Gone: &store.Gone{Topic: name}})
+				s.l.offer("topic", store.Message{Gone: &store.Gone{Topic: name}})
 			}
 		}
 	})
@@ -211,7 +211,7 @@ func (s *session) readLogs(ctx context.Context, shown *LogsShown) {
 		if ev.Line != nil {
 			page.Lines = []sdk.LogLine{*ev.Line}
 		}
-		if !s.l.send(ctx, store.Message{Node: ev.Node, Boot: ev.Boot, Logs: page}) {
+		if !s.l.send(ctx, checked("logs", store.Message{Node: ev.Node, Boot: ev.Boot, Logs: page})) {
 			return
 		}
 		anew = false

@@ -23,6 +23,10 @@ const (
 	replayQueue = 256
 )
 
+// clockTrust is how far the times of messages may run backwards: they come from several goroutines. Where it is more the
+// clock was set back, and the recording goes on from there.
+const clockTrust = time.Minute
+
 // maxPause is the longest silence that a replay keeps: while the program was suspended nothing was recorded.
 const maxPause = 10 * time.Second
 
@@ -39,6 +43,9 @@ func (r *Recorder) Write(m store.Message) error {
 	line, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("record a message: %w", err)
+	}
+	if len(line) >= maxLine || tooMany(line) {
+		return errors.New("record a message: it is larger than a replay takes, and was left out")
 	}
 	if _, err := r.w.Write(append(line, '\n')); err != nil {
 		return fmt.Errorf("record a message: %w", err)
@@ -184,10 +191,13 @@ func (p *replay) next() (m store.Message, ok bool) {
 
 // decode reads one line of a recording.
 func decode(line []byte) (m store.Message, err error) {
-	if bytes.Count(line, []byte{','}) > maxValues {
+	if tooMany(line) {
 		return m, errors.New("too many values in one message")
 	}
 	if err := json.Unmarshal(line, &m); err != nil {
+		return m, err
+	}
+	if err := check(&m); err != nil {
 		return m, err
 	}
 	if m.Time.IsZero() {
@@ -195,6 +205,9 @@ func decode(line []byte) (m store.Message, err error) {
 	}
 	return m, nil
 }
+
+// tooMany reports whether there are too many values in a line, about.
+func tooMany(line []byte) bool { return bytes.Count(line, []byte{','}) > maxValues }
 
 func (p *replay) fail(err error) { p.err.CompareAndSwap(nil, &err) }
 
@@ -228,7 +241,7 @@ func (p *replay) left(at time.Time) (left time.Duration, resume <-chan struct{})
 		}
 		left = time.Duration(float64(at.Sub(p.now())) / p.speed)
 	}
-	if left <= 0 && at.After(p.at) {
+	if left <= 0 && (at.After(p.at) || p.at.Sub(at) > clockTrust) {
 		p.at, p.since = at, time.Now()
 	}
 	return left, nil

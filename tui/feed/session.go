@@ -20,12 +20,15 @@ const (
 	// hold is as good as nothing: the store puts events in their place whenever they come, and what a node tells waits for no
 	// other.
 	hold = time.Millisecond
+	// distrust is how long a node is not listened to that has said what no broker says.
+	distrust = 10 * time.Second
 )
 
 // member is what a session knows of a node.
 type member struct {
-	state store.StreamState
-	heard time.Time
+	state   store.StreamState
+	heard   time.Time
+	refused time.Time // when it said last what no broker says
 }
 
 // session is one client, for as long as any broker answers it.
@@ -81,6 +84,9 @@ func (s *session) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := check(&store.Message{Nodes: &list}); err != nil {
+		return base.Errorf(base.CodeCorruptFrame, "list nodes", "node %s tells nonsense: %v", cut(string(list.Observer)), err)
+	}
 	s.l.learn(list.Nodes)
 	hello := &store.Hello{Context: s.l.opts.Context, Seeds: s.seeds, Version: s.l.opts.Version}
 	if list.Cluster != (sdk.NodeList{}).Cluster {
@@ -98,13 +104,18 @@ func (s *session) begin(ctx context.Context) error {
 
 // take turns what the watch saw into messages.
 func (s *session) take(ctx context.Context, ev sdk.WatchEvent, tries *int) bool {
-	m := store.Message{Node: ev.Node, Boot: ev.Boot}
+	m := messageOf(ev)
+	if err := check(&m); err != nil {
+		return s.refuse(ctx, ev, err)
+	}
+	if time.Since(s.members[ev.Node].refused) < distrust {
+		return true
+	}
 	if ev.Gap != nil && ev.Gap.Err != nil {
 		s.members[ev.Node], s.lastErr, s.broke = member{state: store.StreamLost}, ev.Gap.Err, time.Now()
 		if base.CodeOf(ev.Gap.Err) == base.CodeUnknownKind {
 			return s.poll(ctx)
 		}
-		m.Stream = &store.Stream{State: store.StreamLost, Error: reason(ev.Gap.Err)}
 		return s.l.send(ctx, m)
 	}
 	if !s.told {
@@ -113,12 +124,20 @@ func (s *session) take(ctx context.Context, ev sdk.WatchEvent, tries *int) bool 
 	}
 	was := s.members[ev.Node].state
 	if ev.Gap == nil || ev.Gap.Over {
-		s.members[ev.Node] = member{store.StreamLive, time.Now()}
+		s.members[ev.Node] = member{state: store.StreamLive, heard: time.Now()}
 	}
 	if was != store.StreamLive && ev.Gap == nil {
 		s.l.send(ctx, store.Message{Node: ev.Node, Boot: ev.Boot, Stream: &store.Stream{State: store.StreamLive}})
 	}
+	return s.l.send(ctx, m)
+}
+
+// messageOf is what the watch saw as a message.
+func messageOf(ev sdk.WatchEvent) store.Message {
+	m := store.Message{Node: ev.Node, Boot: ev.Boot}
 	switch {
+	case ev.Gap != nil && ev.Gap.Err != nil:
+		m.Stream = &store.Stream{State: store.StreamLost, Error: reason(ev.Gap.Err)}
 	case ev.Gap != nil:
 		m.Gap = &store.Gap{Lost: ev.Gap.Lost, Restarted: ev.Gap.Restarted, Over: ev.Gap.Over}
 	case ev.State != nil:
@@ -128,7 +147,23 @@ func (s *session) take(ctx context.Context, ev sdk.WatchEvent, tries *int) bool 
 	default:
 		m.Event = ev.Event
 	}
-	return s.l.send(ctx, m)
+	return m
+}
+
+// refuse shows a node that says what no broker says as one that cannot be listened to, and why; it is told once, until it
+// has made sense for a while.
+func (s *session) refuse(ctx context.Context, ev sdk.WatchEvent, why error) bool {
+	if len(ev.Node) > maxName { // it is nobody: there is no row that could say so
+		return s.l.send(ctx, store.Message{Refused: &store.Refused{What: "watch", Why: why.Error()}})
+	}
+	was := s.members[ev.Node]
+	s.lastErr = base.Errorf(base.CodeCorruptFrame, "watch", "node %s tells nonsense: %v", ev.Node, why)
+	s.members[ev.Node] = member{state: store.StreamLost, refused: time.Now()}
+	if time.Since(was.refused) < distrust {
+		return true
+	}
+	s.broke = time.Now()
+	return s.l.send(ctx, store.Message{Node: ev.Node, Boot: ev.Boot, Stream: &store.Stream{State: store.StreamLost, Error: reason(s.lastErr)}})
 }
 
 // allLost reports whether nobody is left to listen to. Who may still speak is given some time, after which leave is
@@ -185,7 +220,7 @@ func (s *session) poll(ctx context.Context) bool {
 				continue
 			}
 			s.l.send(ctx, store.Message{Conn: &store.Conn{}})
-			s.l.send(ctx, store.Message{Nodes: &list})
+			s.l.send(ctx, checked("nodes", store.Message{Nodes: &list}))
 			for _, n := range list.Nodes {
 				if n.State == "alive" && !slices.Contains(list.Missing, n.ID) {
 					s.l.send(ctx, store.Message{Node: n.ID, Boot: n.Boot})

@@ -10,6 +10,7 @@ import (
 
 // Apply takes one message in.
 func (s *Store) Apply(m Message) {
+	s.setBack(m.Time)
 	s.past.keep(s, m)
 	s.apply(m)
 }
@@ -19,7 +20,7 @@ func (s *Store) apply(m Message) {
 		s.time = m.Time
 	}
 	s.sample()
-	if m.Node != "" && !s.heard(m) {
+	if m.Node != "" && !s.heard(m) || m.Node == "" && m.ofNode() {
 		return
 	}
 	switch {
@@ -58,6 +59,8 @@ func (s *Store) apply(m Message) {
 		s.logPage(m)
 	case m.Reach != nil:
 		s.reach(m.Reach)
+	case m.Refused != nil:
+		s.refused(m.Time, m.Refused)
 	}
 }
 
@@ -67,7 +70,8 @@ func (s *Store) heard(m Message) bool {
 	if n == nil && s.nodes.len() >= maxNodes {
 		return false
 	}
-	if n != nil && m.Boot != 0 && m.Boot < n.spoke {
+	back := m.Gap != nil && m.Gap.Restarted // its stream says so itself: that is the start of now, whatever its number
+	if n != nil && m.Boot != 0 && m.Boot < n.spoke && !back {
 		return m.Event != nil
 	}
 	row := s.nodes.edit(m.Node)
@@ -75,7 +79,7 @@ func (s *Store) heard(m Message) bool {
 		row.ID, row.State, row.CacheHit = s.names.node(m.Node), "unknown", -1
 		s.believesChanged = true
 	}
-	if m.Boot > row.spoke {
+	if m.Boot > row.spoke || back && m.Boot != row.spoke {
 		row.anew(m.Boot)
 	}
 	if m.Stream != nil || m.Gap != nil && !m.Gap.Over {

@@ -134,8 +134,8 @@ func (s *Store) rate(now time.Time, r *Range, key RangeKey, in, records float64)
 		return
 	}
 	share := 1.0
-	if r.Counted {
-		share = weight(time.Duration(now.UnixNano() - r.rated))
+	if passed := time.Duration(now.UnixNano() - r.rated); r.Counted && passed >= 0 {
+		share = weight(passed)
 	}
 	smooth(&r.InBytes, in, share)
 	smooth(&r.InRecords, records, share)

@@ -19,10 +19,7 @@ func (s *Store) event(m Message) {
 		}
 		s.nodes.edit(m.Node).seen = e.Seq
 	}
-	ev := &Event{Event: *e, Boot: m.Boot, At: at(e.TimeMs)}
-	if ev.At.IsZero() {
-		ev.At = m.Time
-	}
+	ev := &Event{Event: *e, Boot: m.Boot, At: when(m.Time, row, e.TimeMs)}
 	ev.Node = s.names.node(cmp.Or(e.Node, m.Node))
 	for _, word := range []*string{&ev.Type, &ev.Cause, &ev.Before, &ev.After} {
 		*word = s.names.of(*word)

@@ -17,14 +17,16 @@ func (s *Store) state(m Message) {
 	row.RingHash, row.RingVersion = st.RingHash, st.RingVersion
 	o := s.observers.edit(m.Node)
 	o.Node, o.Stale, o.RingHash, o.RingVersion = m.Node, false, st.RingHash, st.RingVersion
-	o.Beliefs = make([]Belief, len(st.Members))
-	for i, b := range st.Members {
+	members := st.Members[:min(len(st.Members), maxNodes)]
+	o.Beliefs = make([]Belief, len(members))
+	for i, b := range members {
 		o.Beliefs[i] = Belief{
 			Node: s.names.node(b.Node), State: s.names.of(b.State), Boot: b.Boot, Since: at(b.SinceMs), Vnodes: b.Vnodes,
 			OwnsPerMillion: b.OwnsPerMillion, Status: s.names.of(b.Status), Rack: s.names.of(b.Rack),
 		}
 	}
-	slices.SortFunc(o.Beliefs, func(a, b Belief) int { return cmp.Compare(a.Node, b.Node) })
+	slices.SortStableFunc(o.Beliefs, func(a, b Belief) int { return cmp.Compare(a.Node, b.Node) })
+	o.Beliefs = slices.CompactFunc(o.Beliefs, func(a, b Belief) bool { return a.Node == b.Node }) // one voice each
 	s.believesChanged = true
 	for i := range st.Shards {
 		s.shard(m.Node, &st.Shards[i])
@@ -59,6 +61,9 @@ func (s *Store) listNodes(m Message) {
 	for i := range m.Nodes.Nodes {
 		st := &m.Nodes.Nodes[i]
 		s.self(st, st.ID)
+		if s.nodes.get(st.ID) == nil {
+			continue // it has no name, or there are too many
+		}
 		row := s.nodes.edit(st.ID)
 		row.RttUs = cmp.Or(st.RttUs, row.RttUs)
 		row.Boot = max(row.Boot, st.Boot)
@@ -135,10 +140,16 @@ func (s *Store) better(was *Shard, observer sdk.NodeID, st *sdk.ShardStatus) boo
 	return observer == st.Leader
 }
 
-// at is a time of the wire; 0 is none.
+// The first and the last moment that can be written down: years have four digits.
+const (
+	firstMs = -62135596799999
+	lastMs  = 253402300799999
+)
+
+// at is a time of the wire; 0 is none. A node may tell any number: what no calendar has is the end of it.
 func at(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
 	}
-	return time.UnixMilli(ms).UTC()
+	return time.UnixMilli(min(max(ms, firstMs), lastMs)).UTC()
 }

@@ -31,6 +31,12 @@ type Message struct {
 	Segments *SegmentPage       `json:"segments,omitempty"`
 	Logs     *LogPage           `json:"logs,omitempty"`
 	Reach    *sdk.Reached       `json:"reach,omitempty"`
+	Refused  *Refused           `json:"refused,omitempty"`
+}
+
+// ofNode reports whether a message means nothing without the node that said it.
+func (m *Message) ofNode() bool {
+	return m.Stream != nil || m.Gap != nil || m.State != nil || m.Counters != nil || m.Event != nil || m.Logs != nil
 }
 
 // Hello begins a stream: where it comes from.

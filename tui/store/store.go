@@ -78,6 +78,7 @@ type Store struct {
 	touched                             map[string]struct{} // topics whose rate is to be added up
 
 	repairing int // segments with a copy being made
+	refusal   refusal
 	past      past
 }
 
