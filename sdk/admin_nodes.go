@@ -36,9 +36,11 @@ func (a *Admin) Reach(ctx context.Context, r Reach) (Reached, error) {
 	var resp Reached
 	req := wire.ReachRequest{Nodes: r.Nodes, Count: r.Count}
 	if r.From == "" {
-		return resp, a.c.ask(ctx, wire.KindReach, req, &resp)
+		err := a.c.ask(ctx, wire.KindReach, req, &resp)
+		return resp, err
 	}
-	return resp, a.c.askNode(ctx, r.From, wire.KindReach, req, &resp)
+	err := a.c.askNode(ctx, r.From, wire.KindReach, req, &resp)
+	return resp, err
 }
 
 // Ping asks one node for a sign of life, over this client's own connection to it, and returns how long that took. The
