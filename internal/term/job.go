@@ -16,10 +16,15 @@ func InForeground(tty *os.File) bool {
 // HasShell reports whether there is a shell that could continue this program once it has stopped. One that is of the
 // group that leads its session has none: whatever started it waits for its end.
 func HasShell() bool {
+	leader, err := shellGroup()
+	return err == nil && leader != unix.Getpgrp()
+}
+
+// shellGroup is the group of whoever leads the session, as a shell does.
+func shellGroup() (int, error) {
 	session, err := unix.Getsid(0)
 	if err != nil {
-		return false
+		return 0, err
 	}
-	group, err := unix.Getpgid(session)
-	return err == nil && group != unix.Getpgrp()
+	return unix.Getpgid(session)
 }

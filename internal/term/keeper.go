@@ -32,8 +32,8 @@ const keeperTime = 10 * time.Second
 // The keeper waits on a socket that only this process holds, and to which the runtime writes what it says of a crash
 // (debug.SetCrashOutput). The socket takes next to nothing that is not read: so the terminal is as it was before the
 // process is gone, and before a shell has it. Meanwhile stderr, if it is the terminal, leads into memory, which the keeper
-// prints, for what is written to a screen is lost with it. After SIGKILL there are no words and no waiting: the terminal is
-// put back unless the shell was quicker.
+// prints, for what is written to a screen is lost with it. After SIGKILL there are no words and no waiting: a shell may have
+// the terminal already, and then gets the settings only if it has not made its own of them.
 type Keeper struct {
 	cmd    *exec.Cmd
 	socket *os.File
@@ -190,15 +190,24 @@ func (k *kept) watch() {
 	}
 }
 
-// restore puts the terminal back, unless another program has it.
+// restore puts the terminal back, unless another program than the shell has it.
 func (k *kept) restore() {
 	group, err := unix.IoctlGetInt(syscall.Stdin, unix.TIOCGPGRP)
-	if err == nil && group != k.Group {
+	late := err == nil && group != k.Group
+	if shell, err := shellGroup(); late && (err != nil || group != shell) {
 		return
 	}
 	// There is nobody to tell of a terminal that has gone away.
 	_, _ = io.WriteString(os.Stdout, k.Leave)
-	_ = unix.IoctlSetTermios(syscall.Stdin, unix.TCSETS, &k.Settings)
+	if !late || stillRaw() {
+		_ = unix.IoctlSetTermios(syscall.Stdin, unix.TCSETS, &k.Settings)
+	}
+}
+
+// stillRaw reports whether the terminal is as a screen leaves it: a shell that edits lines keeps Ctrl-C a signal.
+func stillRaw() bool {
+	s, err := unix.IoctlGetTermios(syscall.Stdin, unix.TCGETS)
+	return err == nil && s.Lflag&(unix.ICANON|unix.ISIG) == 0
 }
 
 // printFrom prints what a file has from an offset on to stderr, and returns where it ends.

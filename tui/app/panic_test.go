@@ -3,11 +3,13 @@ package app
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"runtime/debug"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -124,15 +126,25 @@ func TestDiesWithTheTerminal(t *testing.T) {
 	}
 }
 
-// TestKilled is of a process that had no time for anything.
+// TestKilled is of a process that had no time for anything, with a shell that has the terminal at once and without one.
 func TestKilled(t *testing.T) {
-	c := startChild(t, "well", 100, 30)
-	c.until("n5")
-	require.NoError(t, c.cmd.Process.Kill())
-	<-c.finished
-	c.ended = true
-	for deadline := time.Now().Add(30 * time.Second); c.before != c.settings(); time.Sleep(5 * time.Millisecond) {
-		require.True(t, time.Now().Before(deadline), "the line settings are not as they were")
+	for _, shell := range []bool{false, true} {
+		t.Run(fmt.Sprintf("shell %v", shell), func(t *testing.T) {
+			t.Parallel()
+			var c *child
+			if shell {
+				j := startJob(t, "")
+				c = j.child
+				j.signal(syscall.SIGKILL)
+			} else {
+				c = startChild(t, "well", 100, 30)
+				c.until("n5")
+				require.NoError(t, c.cmd.Process.Kill())
+			}
+			for deadline := time.Now().Add(30 * time.Second); c.before != c.settings(); time.Sleep(5 * time.Millisecond) {
+				require.True(t, time.Now().Before(deadline), "the line settings are not as they were")
+			}
+			c.modesAreOff()
+		})
 	}
-	c.modesAreOff()
 }

@@ -102,7 +102,7 @@ func screenful(ctx context.Context, opts Options, streams *term.IOStreams, src f
 	if err != nil {
 		return nil, err
 	}
-	defer tty.close()
+	defer tty.giveBack()
 	if opts.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	}
@@ -170,10 +170,12 @@ func (s *session) run(ctx context.Context, tty *terminal) (next *Options, err er
 		if err != nil || !s.model.suspended || ctx.Err() != nil {
 			return s.verdict(ctx, tty, err)
 		}
+		tty.giveBack()
 		s.mail.hold()
 		if !s.jobs.park(ctx) {
 			return s.verdict(ctx, tty, nil)
 		}
+		tty.keep()
 		s.model.suspended, s.model.dirty = false, true
 		s.program.Store(s.newProgram())
 	}

@@ -71,7 +71,7 @@ func (j *jobs) wake() {
 // dump lets SIGQUIT do what it is for, where it can be read.
 func (j *jobs) dump() {
 	j.tty.rescue()
-	j.tty.keeper.Dismiss() // what is said now can be read
+	j.tty.keeper.Load().Dismiss() // what is said now can be read
 	signal.Reset(syscall.SIGQUIT)
 	_ = syscall.Kill(os.Getpid(), syscall.SIGQUIT)
 }

@@ -20,7 +20,7 @@ type terminal struct {
 	in, out *os.File
 	guard   *guard
 	before  *xterm.State
-	keeper  *term.Keeper // for when this process cannot do it; nil when there is none
+	keeper  atomic.Pointer[term.Keeper] // for when this process cannot do it; nil when there is none
 	once    sync.Once
 	over    atomic.Bool // it was rescued: nothing is drawn any more
 }
@@ -36,8 +36,9 @@ func openTerminal(s *term.IOStreams, g *guard) (*terminal, error) {
 	if err != nil {
 		return nil, invalid("the screen needs a terminal to read keys from: use --once")
 	}
-	keeper, _ := term.Keep(in, out, leave) // it can do without
-	return &terminal{in: in, out: out, guard: g, before: before, keeper: keeper}, nil
+	t := &terminal{in: in, out: out, guard: g, before: before}
+	t.keep()
+	return t, nil
 }
 
 // settle puts the line settings back as they were. It may be called again. A terminal that somebody else has meanwhile is
@@ -48,10 +49,16 @@ func (t *terminal) settle() {
 	}
 }
 
-// close is settle for the last time.
-func (t *terminal) close() {
+// keep has somebody look after the terminal, for as long as a screen is on it.
+func (t *terminal) keep() {
+	keeper, _ := term.Keep(t.in, t.out, leave) // it can do without
+	t.keeper.Store(keeper)
+}
+
+// giveBack is settle for the end of a screen.
+func (t *terminal) giveBack() {
 	t.settle()
-	t.keeper.Dismiss()
+	t.keeper.Load().Dismiss()
 }
 
 // inFront reports whether the terminal is this program's: it runs in the foreground.
