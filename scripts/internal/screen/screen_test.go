@@ -44,6 +44,16 @@ func TestBudget(t *testing.T) {
 	require.LessOrEqual(t, f.Key, 10*time.Second)
 }
 
+// TestMemory has everything happen at once until all that is kept is full. That what is in use stays within its bounds is
+// proved without a screen (TestStorm of tui/store); here half as much again is let pass, for a machine that is too busy to
+// collect in time.
+func TestMemory(t *testing.T) {
+	now, most, err := Play(build(t, "eg-top"), t.TempDir(), Storm(20*time.Second), 1)
+	require.NoError(t, err)
+	t.Logf("%.1f MB, at most %.1f MB", float64(now)/(1<<20), float64(most)/(1<<20))
+	require.LessOrEqual(t, most, 96<<20)
+}
+
 // TestChanges sees what happens in three real brokers: on a machine that does nothing else half a second after the cluster
 // knows of it (scripts/bench.sh -only top), on this one in some time. That the program itself takes no longer is proved in
 // virtual time (TestALiveCluster of tui/feed).
