@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -23,10 +22,6 @@ import (
 // framesPerSecond bounds how long a key waits for the screen: 20 ms. A frame that is like the one before costs next to
 // nothing, so it is the data's pace, not this, that decides what the program takes.
 const framesPerSecond = 50
-
-// garbage is how much of it is let lie about, in percent of what is in use. The program sits in a corner of somebody's
-// machine all day: memory is dearer there than the little time that collecting earlier takes.
-const garbage = 25
 
 // stopTime is how long the screen may take to end in good order.
 const stopTime = 2 * time.Second
@@ -103,9 +98,7 @@ func screenful(ctx context.Context, opts Options, streams *term.IOStreams, src f
 		return nil, err
 	}
 	defer tty.giveBack()
-	if opts.Getenv("GOGC") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
-	}
+	defer thrift(opts.Getenv)()
 	if opts.Duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, opts.Duration, errTimeUp)
