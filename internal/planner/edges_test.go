@@ -134,3 +134,52 @@ func TestAShardThatCouldNotBeGivenWaitsAnew(t *testing.T) {
 	require.Empty(t, h.Next(now, began, led))
 	require.Len(t, h.Next(now.Add(LeaderSettled), began, led), 1)
 }
+
+// rolled plans a roll that the leader of a topic's active segment asks for.
+func rolled(t *testing.T, v topology.View, topic *meta.Topic, req RollRequest) meta.RollSegment {
+	seg := topic.Ranges[0].Active()
+	req.Ref, req.Segment, req.Epoch, req.Cause = base.RangeRef{Topic: topic.ID, Range: 1}, seg.ID, seg.Epoch, base.CauseReplicaFailure
+	p := Make(Input{NowMs: 60_000, View: v, Rand: seeded(1), Topic: func(base.TopicID) *meta.Topic { return topic }, Rolls: []RollRequest{req}})
+	require.Len(t, p.Rolls, 1)
+	return p.Rolls[0]
+}
+
+// TestALeaderIsSuspectOnlyAfterItsOwnRoll: that the range rolled a moment ago under another says nothing of this one.
+func TestALeaderIsSuspectOnlyAfterItsOwnRoll(t *testing.T) {
+	v := view(node("n1", "", 0), node("n2", "", 0))
+	for leader, want := range map[base.NodeID]base.NodeID{"n1": "n2", "n9": "n1"} {
+		topic := topicOf(base.TopicConfig{ReplicationFactor: 2, MinReplicas: 1}, meta.Segment{Cause: base.CauseReplicaFailure, Replicas: []base.Replica{replica(leader)}})
+		seg := topic.Ranges[0].Active()
+		seg.Replicas, seg.CreatedMs = []base.Replica{replica("n1"), replica("n2")}, 59_000
+		roll := rolled(t, v, topic, RollRequest{Lost: []base.NodeID{"n2"}, FrozenMs: 59_900})
+		require.Equal(t, replica(want), roll.Replicas[0], "after a roll of %s", leader)
+	}
+}
+
+func TestALeaderWhoseClockIsAheadTakesNothingOffAGap(t *testing.T) {
+	v := view(node("n1", "", 0))
+	topic := topicOf(base.TopicConfig{ReplicationFactor: 1})
+	require.EqualValues(t, 700, rolled(t, v, topic, RollRequest{FrozenMs: 61_000, WaitedMs: 700}).GapMs)
+}
+
+// TestACopyThatWasNeverOpenedStays: it is a replica like the others, but leads only where there is none that was.
+func TestACopyThatWasNeverOpenedStays(t *testing.T) {
+	v := view(node("n1", "", 5), node("n2", "", 0), node("n3", "", 0), node("n4", "", 0))
+	topic := topicOf(base.TopicConfig{ReplicationFactor: 2, MinReplicas: 1})
+	seg := topic.Ranges[0].Active()
+	seg.Replicas = []base.Replica{replica("n2"), replica("n1")}
+	for seed := range uint64(20) {
+		p := Make(Input{
+			NowMs: 60_000, View: v, Rand: seeded(seed), Topic: func(base.TopicID) *meta.Topic { return topic },
+			Recoveries: []Recovery{{
+				Ref: base.RangeRef{Topic: topic.ID, Range: 1}, Segment: seg.ID, Epoch: seg.Epoch, Cause: base.CauseLeaderFailure,
+				Answers: []meta.FenceAnswer{
+					{Segment: seg.ID, Replica: replica("n1"), Kind: meta.Extent, End: seg.Base, Unbroken: true},
+					{Segment: seg.ID, Replica: replica("n2"), Kind: meta.Extent, End: seg.Base, Unbroken: true, Unlisted: true},
+				},
+			}},
+		})
+		require.Len(t, p.Rolls, 1)
+		require.Equal(t, []base.Replica{replica("n1"), replica("n2")}, p.Rolls[0].Replicas)
+	}
+}
