@@ -197,11 +197,11 @@ func (k *kept) restore() {
 	if shell, err := shellGroup(); late && (err != nil || group != shell) {
 		return
 	}
-	// There is nobody to tell of a terminal that has gone away.
-	_, _ = io.WriteString(os.Stdout, k.Leave)
+	// There is nobody to tell of a terminal that has gone away. One that takes nothing has its settings at least.
 	if !late || stillRaw() {
 		_ = unix.IoctlSetTermios(syscall.Stdin, unix.TCSETS, &k.Settings)
 	}
+	_, _ = io.WriteString(os.Stdout, k.Leave)
 }
 
 // stillRaw reports whether the terminal is as a screen leaves it: a shell that edits lines keeps Ctrl-C a signal.
