@@ -27,12 +27,19 @@ for topic in orders clicks payments; do
 	load+=($!)
 done
 
-# eg-top needs a terminal to record what it shows; script(1) gives it one.
-script -qefc "stty cols 120 rows 40; '$bin/eg-top' -s '$seeds' --duration 50s --record '$work/incident.jsonl'" /dev/null >/dev/null </dev/null &
-recording=$!
+# record VIEW: eg-top asks for what its view shows, so a view's picture needs a recording of it; and it needs a terminal to
+# show it on, which script(1) gives it.
+recordings=()
+record() {
+	script -qefc "stty cols 120 rows 40; '$bin/eg-top' $1 -s '$seeds' --duration 50s --record '$work/$1.jsonl'" /dev/null >/dev/null </dev/null &
+	recordings+=($!)
+}
+record overview
+record segments
 sleep 25 # so long all is well, for the pictures of that
 bash run_cluster.sh kill 2 >/dev/null
-wait "$recording" || true
+wait "${recordings[@]}" || true
 
 mkdir -p docs/pictures
-"$bin/frames" --replay "$work/incident.jsonl" --out docs/pictures overview@31s ring@28s segments@40s events@36s
+"$bin/frames" --replay "$work/overview.jsonl" --out docs/pictures overview@31s ring@28s ranges@24s events@36s
+"$bin/frames" --replay "$work/segments.jsonl" --out docs/pictures segments@36s

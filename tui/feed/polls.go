@@ -31,7 +31,7 @@ func (s *session) pollers(ctx context.Context) {
 			s.l.offer("health", store.Message{Health: &health})
 		}
 	})
-	s.every(ctx, func(v Viewport) want { return want{pace: either(v.Health, often, seldom)} }, func(ctx context.Context, _ Viewport) {
+	s.every(ctx, func(v Viewport) want { return want{pace: either(v.Health || v.Segments != nil, often, seldom)} }, func(ctx context.Context, _ Viewport) {
 		if st, err := admin.ClusterStatus(ctx); err == nil {
 			s.l.offer("status", store.Message{Totals: totalsOf(&st)})
 		}

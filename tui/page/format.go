@@ -76,6 +76,14 @@ func took(d time.Duration) string {
 	return component.Age(d)
 }
 
+// stood is how long something stood still, in a column, from whole milliseconds: 5ms, 96ms, 1.4s.
+func stood(ms int64) string {
+	if ms < 10 {
+		return fmt.Sprintf("%dms", ms) // there are no tenths to tell
+	}
+	return took(time.Duration(ms) * time.Millisecond)
+}
+
 // span is a duration as people say it: 96 ms, 1.4 s.
 func span(d time.Duration) string {
 	switch {

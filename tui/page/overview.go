@@ -363,7 +363,7 @@ func (d *drawing) population(inside component.Rect) {
 	}
 	count := func(name string, n int) fact { return fact{name: name, value: component.Count(n)} }
 	d.facts(row(0, "busiest"), 3, count("pressure", load["pressure"]), count("normal", load["normal"]), count("idle", load["idle"]),
-		count("unclassified", load["unknown"]), count("splits", splits), count("merges", merges))
+		count("unknown", load["unknown"]), count("splits", splits), count("merges", merges))
 	var rates []fact
 	names := []string{"none", "<1k/s", "<10k/s", "<100k/s", "<1M/s", "<10M/s", "more"}
 	for i, n := range d.v.Cluster.RateHist {

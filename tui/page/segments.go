@@ -75,7 +75,7 @@ var segmentTable = &table[*store.Segment]{
 			if s.GapMs <= 0 {
 				return dim(none)
 			}
-			return plain(took(time.Duration(s.GapMs) * time.Millisecond))
+			return plain(stood(s.GapMs))
 		}},
 		{name: "AGE", w: 4, right: true, value: func(s *store.Segment) float64 { return float64(lastOf(s).UnixMilli()) }, cell: func(d *drawing, s *store.Segment) (string, styles.Style) {
 			return plain(brief(lastOf(s), d.st.Frame.Now))

@@ -62,7 +62,7 @@ var shardTable = &table[*store.Shard]{
 			if s.LeaderlessMs == 0 {
 				return dim(none)
 			}
-			return plain(took(time.Duration(s.LeaderlessMs) * time.Millisecond))
+			return plain(stood(s.LeaderlessMs))
 		}},
 		{name: "AGE", w: 5, right: true, rank: 1, value: func(s *store.Shard) float64 { return float64(s.Since.UnixMilli()) }, cell: func(d *drawing, s *store.Shard) (string, styles.Style) {
 			text := brief(s.Since, d.st.Frame.Now)

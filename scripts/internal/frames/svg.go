@@ -12,7 +12,7 @@ import (
 
 // Size of a cell, and the colours of a terminal with a dark ground.
 const (
-	cellWidth  = 8.4
+	cellWidth  = 8.43 // the advance of DejaVu Sans Mono and Menlo, for viewers that know no textLength
 	cellHeight = 16
 	margin     = 12
 	ground     = "#16181d"
@@ -91,7 +91,7 @@ func (r *stretch) flush(b *strings.Builder, y int) {
 		return
 	}
 	if r.look.back != "" {
-		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n", left(r.x), top(y), float64(r.wide)*cellWidth, cellHeight, r.look.back)
+		fmt.Fprintf(b, `<rect x="%.2f" y="%d" width="%.2f" height="%d" fill="%s"/>`+"\n", left(r.x), top(y), float64(r.wide)*cellWidth, cellHeight, r.look.back)
 	}
 	for from := 0; from < len(r.cells); {
 		if r.cells[from] == " " {
@@ -120,7 +120,7 @@ func (r *stretch) write(b *strings.Builder, y, from, to int) {
 	if len(r.cells) == 1 {
 		cells = r.wide
 	}
-	fmt.Fprintf(b, `<text x="%.1f" y="%d" textLength="%.1f" lengthAdjust="spacingAndGlyphs" xml:space="preserve" fill="%s"%s>%s</text>`+"\n",
+	fmt.Fprintf(b, `<text x="%.2f" y="%d" textLength="%.2f" lengthAdjust="spacingAndGlyphs" xml:space="preserve" fill="%s"%s>%s</text>`+"\n",
 		left(r.x+from), top(y)+cellHeight-3, float64(cells)*cellWidth, r.look.fill, more, html.EscapeString(strings.Join(r.cells[from:to], "")))
 }
 

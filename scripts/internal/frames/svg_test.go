@@ -19,7 +19,7 @@ func TestSVG(t *testing.T) {
 	picture, err := svg([]string{"a\x1b[31mb<&\x1b[m", "\x1b[7m世x\x1b[m"}, 6, 2)
 	require.NoError(t, err)
 	wellFormed(t, picture)
-	for _, want := range []string{`>a</text>`, palette[1], `b&lt;&amp;</text>`, `>世</text>`, `textLength="16.8"`} {
+	for _, want := range []string{`>a</text>`, palette[1], `b&lt;&amp;</text>`, `>世</text>`, `textLength="16.86"`} {
 		require.Contains(t, picture, want)
 	}
 }
@@ -28,7 +28,7 @@ func TestSVG(t *testing.T) {
 func TestPlaces(t *testing.T) {
 	picture, err := svg([]string{"│ one two   3 │"}, 15, 1)
 	require.NoError(t, err)
-	for _, want := range []string{`<text x="12.0" y="25" textLength="75.6" lengthAdjust="spacingAndGlyphs" xml:space="preserve" fill="#d6d9de">│ one two</text>`, `<text x="112.8" y="25" textLength="25.2" `, `>3 │</text>`} {
+	for _, want := range []string{`<text x="12.00" y="25" textLength="75.87" lengthAdjust="spacingAndGlyphs" xml:space="preserve" fill="#d6d9de">│ one two</text>`, `<text x="113.16" y="25" textLength="25.29" `, `>3 │</text>`} {
 		require.Contains(t, picture, want)
 	}
 }
