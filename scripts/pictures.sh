@@ -22,8 +22,8 @@ export EG_CLI_CONFIG=/dev/null
 "$bin/eg-cli" -s "$seeds" topic create orders --ranges 8 >/dev/null
 "$bin/eg-cli" -s "$seeds" topic create clicks --ranges 4 >/dev/null
 "$bin/eg-cli" -s "$seeds" topic create payments --ranges 2 >/dev/null
-for topic in orders clicks payments; do
-	"$bin/eg-cli" -s "$seeds" bench produce "$topic" --rate 2000 --duration 60s >/dev/null 2>&1 &
+for load_of in orders:3000 clicks:1500 payments:500; do
+	"$bin/eg-cli" -s "$seeds" bench produce "${load_of%:*}" --rate "${load_of#*:}" --duration 60s >/dev/null 2>&1 &
 	load+=($!)
 done
 
@@ -41,5 +41,5 @@ bash run_cluster.sh kill 2 >/dev/null
 wait "${recordings[@]}" || true
 
 mkdir -p docs/pictures
-"$bin/frames" --replay "$work/overview.jsonl" --out docs/pictures overview@31s ring@28s ranges@24s events@36s
+"$bin/frames" --replay "$work/overview.jsonl" --out docs/pictures overview@31s ring@31s ranges@24s events@36s
 "$bin/frames" --replay "$work/segments.jsonl" --out docs/pictures segments@36s

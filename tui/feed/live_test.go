@@ -50,6 +50,17 @@ func feeding(f Feed) *fed {
 	return t
 }
 
+// onLive plays with the feed of a cluster of some nodes, in virtual time, and closes it.
+func onLive(t *testing.T, nodes []sdk.NodeID, play func(t *testing.T, fake *fakeCluster, f *fed)) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := newFake(nodes...)
+		f := feeding(Live(Options{Connect: fake.connect}))
+		play(t, fake, f)
+		require.NoError(t, f.feed.Close())
+		<-f.done
+	})
+}
+
 func (t *fed) view() *store.View {
 	synctest.Wait()
 	c := make(chan *store.View)
@@ -186,9 +197,7 @@ func TestTheLastOneIsSilent(t *testing.T) {
 
 // Asking for everything again asks those who answer, too, and nothing comes twice by it.
 func TestResync(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := newFake("n1")
-		f := feeding(Live(Options{Connect: fake.connect}))
+	onLive(t, []sdk.NodeID{"n1"}, func(t *testing.T, fake *fakeCluster, f *fed) {
 		event := sdk.WatchEvent{Node: "n1", Boot: 1, Event: &sdk.Event{Seq: 7, Type: "NODE_JOINED", Node: "n1", Subject: "n1", TimeMs: time.Now().UnixMilli()}}
 		fake.events <- event
 		before := f.view().Events.Len()
@@ -206,8 +215,6 @@ func TestResync(t *testing.T) {
 		fake.mu.Unlock()
 		time.Sleep(time.Second)
 		require.Equal(t, store.LinkLive, f.view().Cluster.Link.State)
-		require.NoError(t, f.feed.Close())
-		<-f.done
 	})
 }
 
@@ -227,9 +234,7 @@ func TestAClusterThatNeverAnswers(t *testing.T) {
 
 // Only what is on the screen is asked for.
 func TestViewport(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := newFake("n1")
-		f := feeding(Live(Options{Connect: fake.connect}))
+	onLive(t, []sdk.NodeID{"n1"}, func(t *testing.T, fake *fakeCluster, f *fed) {
 		fake.events <- countersOf("n1")
 		time.Sleep(21 * time.Second)
 		synctest.Wait()
@@ -271,16 +276,12 @@ func TestViewport(t *testing.T) {
 		f.feed.Show(Viewport{Topics: []string{"orders"}})
 		time.Sleep(time.Second)
 		require.Nil(t, f.view().Topics.Get("orders"))
-		require.NoError(t, f.feed.Close())
-		<-f.done
 	})
 }
 
 // Whoever scrolls asks for what comes into sight, and for nothing else more often.
 func TestScrollingAsksForNothingElse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := newFake("n1")
-		f := feeding(Live(Options{Connect: fake.connect}))
+	onLive(t, []sdk.NodeID{"n1"}, func(t *testing.T, fake *fakeCluster, f *fed) {
 		fake.events <- countersOf("n1")
 		for i := range 100 {
 			f.feed.Show(Viewport{TopicList: true, Topics: []string{fmt.Sprint("t", i)}})
@@ -297,16 +298,12 @@ func TestScrollingAsksForNothingElse(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, status+1, fake.count("status"), "unless everything is to be asked for at once")
 		require.Equal(t, health+1, fake.count("health"))
-		require.NoError(t, f.feed.Close())
-		<-f.done
 	})
 }
 
 // A node that was listed and has said nothing yet may still speak, but not for ever.
 func TestANodeThatNeverSpeaksIsNotWaitedForForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := newFake("n1", "n2")
-		f := feeding(Live(Options{Connect: fake.connect}))
+	onLive(t, []sdk.NodeID{"n1", "n2"}, func(t *testing.T, fake *fakeCluster, f *fed) {
 		fake.events <- countersOf("n1")
 		fake.events <- gapOf("n1", base.CodeUnreachable)
 		synctest.Wait()
@@ -315,16 +312,12 @@ func TestANodeThatNeverSpeaksIsNotWaitedForForEver(t *testing.T) {
 		fake.events <- gapOf("n1", base.CodeUnreachable)
 		synctest.Wait()
 		require.Equal(t, store.LinkLost, f.view().Cluster.Link.State)
-		require.NoError(t, f.feed.Close())
-		<-f.done
 	})
 }
 
 // However many topics can be seen, a round asks for so many at most.
 func TestARoundIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := newFake("n1")
-		f := feeding(Live(Options{Connect: fake.connect}))
+	onLive(t, []sdk.NodeID{"n1"}, func(t *testing.T, fake *fakeCluster, f *fed) {
 		fake.events <- countersOf("n1")
 		var topics []string
 		for i := range 2 * MostTopics {
@@ -334,8 +327,6 @@ func TestARoundIsBounded(t *testing.T) {
 		time.Sleep(time.Second)
 		require.Equal(t, 1, fake.count(fmt.Sprint("topic t", MostTopics-1)))
 		require.Zero(t, fake.count(fmt.Sprint("topic t", MostTopics)))
-		require.NoError(t, f.feed.Close())
-		<-f.done
 	})
 }
 
@@ -366,17 +357,13 @@ func TestMoreSegmentsThanAList(t *testing.T) {
 }
 
 func TestBrokersThatAreTooOldArePolled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fake := newFake("n1")
-		f := feeding(Live(Options{Connect: fake.connect}))
+	onLive(t, []sdk.NodeID{"n1"}, func(t *testing.T, fake *fakeCluster, f *fed) {
 		fake.events <- gapOf("n1", base.CodeUnknownKind)
 		time.Sleep(10 * time.Second)
 		v := f.view()
 		require.Equal(t, "2s", v.Cluster.Polling)
 		require.Equal(t, store.LinkLive, v.Cluster.Link.State)
 		require.Equal(t, store.StreamLive, v.Nodes.Get("n1").Stream)
-		require.NoError(t, f.feed.Close())
-		<-f.done
 	})
 }
 

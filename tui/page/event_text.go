@@ -90,8 +90,8 @@ var tellers = map[string]func(*telling){
 	"CLIENT_BACK":      (*telling).back,
 }
 
-// tell is what an event says; long is with all there is, told where the node that tells it stands beside it.
-func (d *drawing) tell(e *store.Event, long, told bool) string {
+// tell is what an event says, in parts; long is with all there is, told where the node that tells it stands beside it.
+func (d *drawing) tell(e *store.Event, long, told bool) []string {
 	t := &telling{e: e, long: long, told: told, arrow: d.say("→", ">"), times: d.say("×", "x")}
 	t.add(e.Subject)
 	if tell := tellers[e.Type]; tell != nil {
@@ -102,7 +102,21 @@ func (d *drawing) tell(e *store.Event, long, told bool) string {
 	if long {
 		t.add("by ", e.Actor)
 	}
-	return strings.Join(t.parts, "  ")
+	return t.parts
+}
+
+// whole are as many parts as there is room for. Words may end anywhere; half of a number would be another one.
+func (d *drawing) whole(parts []string, room int) string {
+	text := term.Escape(strings.Join(parts, "  "))
+	for n := len(parts) - 1; n > 0 && d.c.Width(text) > room && d.isNumber(parts[n]); n-- {
+		text = term.Escape(strings.Join(parts[:n], "  ")) + " " + string(d.c.Glyphs().Ellipsis)
+	}
+	return text
+}
+
+// isNumber reports whether a part is a number with a word or two, and no text.
+func (d *drawing) isNumber(part string) bool {
+	return strings.ContainsAny(part, "0123456789") && d.c.Width(part) < 24
 }
 
 // add adds a part that is made of pieces, unless one of them is missing.
@@ -275,5 +289,5 @@ func (d *drawing) drawEvent(line component.Rect, e *store.Event) {
 	if told {
 		pen.Field(max(d.nodeWidth()+1, 6), string(e.Node), styles.Dim)
 	}
-	pen.Text(term.Escape(d.tell(e, long, told)), styles.Plain)
+	pen.Text(d.whole(d.tell(e, long, told), pen.Left()), styles.Plain)
 }

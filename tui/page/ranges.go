@@ -54,9 +54,9 @@ var rangeTable = &table[*store.Range]{
 		topic := TopicOf(v, st)
 		list := v.RangesOf(topic)
 		t := v.Topics.Get(topic)
-		part, all := t == nil || t.Detailed.IsZero(), 0
+		part, all := t == nil, 0
 		if t != nil {
-			all = t.Ranges
+			part, all = t.Detailed.IsZero() && len(list) < t.Ranges, t.Ranges
 		}
 		return source[*store.Range]{
 			version: v.Ranges.Version, scope: topic, n: len(list), part: part, all: all, at: func(i int) *store.Range { return list[i] },
