@@ -32,6 +32,7 @@ type topicDeleteOptions struct {
 type deletedTopic struct {
 	Topic    string   `json:"topic" col:"TOPIC"`
 	ID       string   `json:"id"`
+	Version  uint64   `json:"version,omitempty" doc:"of the topic as the plan found it: it is deleted as long as it is at that"`
 	Ranges   int      `json:"ranges" col:"RANGES"`
 	Segments int      `json:"segments" col:"SEGMENTS"`
 	Bytes    int64    `json:"bytes" col:"BYTES" as:"bytes"`
@@ -39,8 +40,7 @@ type deletedTopic struct {
 	Result   string   `json:"result" col:"RESULT" doc:"deleted, would delete, absent, or an error code"`
 	Message  string   `json:"message,omitempty"`
 
-	version uint64
-	topic   sdk.TopicID
+	topic sdk.TopicID
 }
 
 func newTopicDeleteCommand(a *app) *cobra.Command {
@@ -145,7 +145,7 @@ func (o *topicDeleteOptions) plan(ctx context.Context, admin topicDeleteAdmin) (
 		}
 		row := deletedTopic{
 			Topic: name, ID: r.Topic.String(), Ranges: r.Ranges, Segments: r.Segments, Bytes: r.Bytes, Groups: r.Groups,
-			version: uint64(r.Version), topic: r.Topic,
+			Version: uint64(r.Version), topic: r.Topic,
 		}
 		if row.Groups == nil {
 			row.Groups = []string{}
@@ -198,7 +198,7 @@ func (o *topicDeleteOptions) apply(ctx context.Context, admin topicDeleter, plan
 		if row.Result != "" {
 			continue
 		}
-		_, err := admin.DeleteTopic(ctx, sdk.DeleteTopic{Name: row.Topic, ExpectVersion: row.version, ExpectTopic: row.topic})
+		_, err := admin.DeleteTopic(ctx, sdk.DeleteTopic{Name: row.Topic, ExpectVersion: row.Version, ExpectTopic: row.topic})
 		if row.Result = "deleted"; err != nil {
 			r := describe(err)
 			row.Result, row.Message = r.Code, r.Message

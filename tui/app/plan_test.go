@@ -41,6 +41,18 @@ func TestAPlanThatDoesNotHoldAnyMoreIsRefused(t *testing.T) {
 	require.Contains(t, b.ran[len(b.ran)-1], "--yes")
 }
 
+// The same of a topic that was altered meanwhile.
+func TestAPlanForATopicThatWasAlteredIsRefused(t *testing.T) {
+	b, p := planOf(t)
+	b.document = `[{"topic":"orders","id":"a","version":4,"bytes":100,"result":"would delete"}]`
+	b.write(p.name)
+	b.press("enter")
+	for _, words := range b.ran {
+		require.NotContains(t, words, "--yes")
+	}
+	b.shows(t, "nothing was done: things have changed since the plan was shown")
+}
+
 // What a plan only measures may change.
 func TestAPlanHoldsWhileRecordsCome(t *testing.T) {
 	b, p := planOf(t)
