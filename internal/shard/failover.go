@@ -161,7 +161,8 @@ func (f *failover) look(now time.Time, w world, r replicaView, d *decision) {
 		return
 	}
 	agree := v.agreeing(now, w, r)
-	if len(agree) <= len(r.Voters)/2 {
+	// Who has not lost the leader itself has no place in line yet, however many others have.
+	if _, lost := agree[w.Self]; !lost || len(agree) <= len(r.Voters)/2 {
 		v.majority = time.Time{}
 		v.ask(now, w, r, d)
 		return
@@ -206,7 +207,7 @@ func (v *vigil) note(now time.Time, r replicaView) {
 	}
 }
 
-// agreeing are the voters that have lost the leader in question, ourselves among them, with their logs.
+// agreeing are the voters that have lost the leader in question, ourselves among them if we have, with their logs.
 func (v *vigil) agreeing(now time.Time, w world, r replicaView) map[base.NodeID]opinion {
 	agree := make(map[base.NodeID]opinion)
 	if r.Leader == "" || w.Lost(r.Leader) {
