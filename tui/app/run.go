@@ -318,10 +318,13 @@ func (m *guarded) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		if _, posted := msg.(mailMsg); posted {
 			msgs = m.mail.take()
 		}
-		cmds := make([]tea.Cmd, 0, len(msgs))
+		cmds, before := make([]tea.Cmd, 0, len(msgs)+1), m.page
 		for _, msg := range msgs {
 			_, cmd := m.model.Update(msg)
 			cmds = append(cmds, m.posted(cmd))
+		}
+		if m.page != before {
+			cmds = append(cmds, tea.ClearScreen) // nothing of the page before is worth moving about
 		}
 		cmd = tea.Batch(cmds...)
 	})
