@@ -9,6 +9,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -104,7 +105,7 @@ func (a *asking) run(ctx context.Context) (mux.Response, error) {
 		case waitHere:
 			a.queue = append([]*broker{b}, a.queue...)
 			a.waits++
-			if !pause(ctx, requestBackoff.wait(a.waits)) {
+			if !task.Pause(ctx, requestBackoff.wait(a.waits)) {
 				return mux.Response{}, a.failure(ctx)
 			}
 		case goElsewhere:
@@ -214,7 +215,7 @@ func (a *asking) remedy(err error) remedy {
 // next is the broker to ask now. Between rounds it waits, and gives up when nobody ever answered.
 func (a *asking) next(ctx context.Context) (*broker, bool) {
 	if len(a.queue) == 0 {
-		if a.rounds >= unreachableRounds && !a.answered || !pause(ctx, requestBackoff.wait(a.rounds)) {
+		if a.rounds >= unreachableRounds && !a.answered || !task.Pause(ctx, requestBackoff.wait(a.rounds)) {
 			return nil, false
 		}
 		a.rounds++

@@ -1,7 +1,6 @@
 package sdk
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
 )
@@ -34,19 +33,4 @@ func (b backoff) wait(n int) time.Duration {
 		most = b.late
 	}
 	return rand.N(min(b.base<<min(n-1, 20), most) + 1)
-}
-
-// pause sleeps for d unless ctx ends first, and reports whether it slept it out.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

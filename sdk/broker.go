@@ -9,6 +9,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -151,7 +152,7 @@ func (b *broker) dial(ctx context.Context, d *dialing) {
 	b.mu.Lock()
 	delay := time.Until(b.mu.notBefore)
 	b.mu.Unlock()
-	if pause(ctx, delay) {
+	if task.Pause(ctx, delay) {
 		d.conn, d.err = b.open(ctx)
 	} else {
 		d.err = errClosed("client")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/task"
 )
 
 const (
@@ -37,7 +38,7 @@ func (b *buffer) mend(ctx context.Context, cause error) {
 		pace, left, leader := b.paceLocked(cause), len(b.queue) > 0 && !b.gone, b.leader
 		b.rounds++
 		b.mu.Unlock()
-		if !left || !pause(ctx, pace) {
+		if !left || !task.Pause(ctx, pace) {
 			break
 		}
 		leader, err := b.pt.reach(ctx, b.ref, leader, cause)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -155,7 +156,7 @@ func TestACallerThatGivesUpDoesNotEndTheDialOfOthers(t *testing.T) {
 		c := newFakeCluster(t, "n1")
 		defer c.close()
 		cl := c.client(WithDialer(func(ctx context.Context, addr string) (net.Conn, error) {
-			if !pause(ctx, time.Second) {
+			if !task.Pause(ctx, time.Second) {
 				return nil, ctx.Err()
 			}
 			return c.net.dial(ctx, addr)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -53,7 +54,7 @@ func (k *Consumer) start(ctx context.Context, t *consumerTopic) {
 			}
 			signal(k.news)
 			signal(k.trouble)
-			if !pause(ctx, max(startRetry, requestBackoff.wait(failures))) {
+			if !task.Pause(ctx, max(startRetry, requestBackoff.wait(failures))) {
 				break
 			}
 		}
@@ -63,7 +64,7 @@ func (k *Consumer) start(ctx context.Context, t *consumerTopic) {
 		k.mu.Unlock()
 		signal(k.news)
 		for k.cfg.stop == stopAtEnd && ctx.Err() == nil && t.findEnds(ctx) != nil {
-			if !pause(ctx, startRetry) {
+			if !task.Pause(ctx, startRetry) {
 				break
 			}
 		}

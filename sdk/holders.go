@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -75,7 +76,7 @@ func (c *Client) askLast(ctx context.Context, r *route, ref base.RangeRef, kind 
 		if code := base.CodeOf(err); remedyFor(err) == giveUp && code != base.CodeOffsetOutOfRange {
 			return about(kindName(kind), err) // out of range is what the metadata says of a route that is old
 		}
-		if !pause(ctx, requestBackoff.wait(failures+1)) {
+		if !task.Pause(ctx, requestBackoff.wait(failures+1)) {
 			return c.outOfTime(ctx, r, ref, kind, cause)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -198,7 +199,7 @@ func (l *logs) history(ctx context.Context, yield func(LogEvent, error) bool) (g
 func (l *logs) live(ctx context.Context, yield func(LogEvent, error) bool) error {
 	members := make(chan []NodeStatus)
 	err := l.goRun(ctx, "log nodes", func(ctx context.Context) {
-		for pause(ctx, watchMembers) {
+		for task.Pause(ctx, watchMembers) {
 			list, err := l.c.Admin().ListNodes(ctx)
 			if err != nil {
 				continue
@@ -275,7 +276,7 @@ func (p *logPull) run(ctx context.Context) {
 		if err != nil {
 			wait = dialBackoff.wait(p.failures)
 		}
-		if a.end && !p.l.opts.Follow || wait > 0 && !pause(ctx, wait) {
+		if a.end && !p.l.opts.Follow || wait > 0 && !task.Pause(ctx, wait) {
 			return
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/mux"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -117,7 +118,7 @@ func (n *logNode) logs(ctx context.Context, r *mux.Request, req wire.WatchLogsRe
 			r.Reply(wire.Encode(resp))
 			return
 		}
-		if !pause(ctx, 100*time.Millisecond) {
+		if !task.Pause(ctx, 100*time.Millisecond) {
 			return
 		}
 	}
@@ -127,7 +128,7 @@ func (n *logNode) logs(ctx context.Context, r *mux.Request, req wire.WatchLogsRe
 func (n *logNode) count(ctx context.Context, r *mux.Request, req wire.WatchNodeRequest) {
 	now := time.Now()
 	resp := wire.WatchNodeResponse{Node: n.id, Boot: n.boot, StateVersion: 1}
-	if due := time.UnixMilli(req.Counted).Add(time.Second); req.Counted != 0 && due.After(now) && !pause(ctx, due.Sub(now)) {
+	if due := time.UnixMilli(req.Counted).Add(time.Second); req.Counted != 0 && due.After(now) && !task.Pause(ctx, due.Sub(now)) {
 		return
 	}
 	resp.ObservedMs = time.Now().UnixMilli()

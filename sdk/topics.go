@@ -9,6 +9,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/keyspace"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -185,7 +186,7 @@ func (t *topic) joinLocked(ctx context.Context, delay time.Duration) (*route, er
 
 func (t *topic) run(ctx context.Context, call *renewal, delay time.Duration) {
 	old := t.current.Load()
-	if pause(ctx, delay) {
+	if task.Pause(ctx, delay) {
 		call.route, call.err = t.fetch(ctx)
 	} else {
 		call.err = errClosed("client")

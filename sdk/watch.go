@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/internal/wire"
 )
 
@@ -271,7 +272,7 @@ func (w *watch) lookOut(ctx context.Context) {
 		case <-timer.C:
 		case <-w.kick:
 			timer.Stop()
-			if !pause(ctx, watchHeartbeat) { // what has just happened spreads; and not more often than that
+			if !task.Pause(ctx, watchHeartbeat) { // what has just happened spreads; and not more often than that
 				return
 			}
 		case <-ctx.Done():
@@ -343,7 +344,7 @@ func (p *pull) run(ctx context.Context) {
 		if err != nil {
 			wait = dialBackoff.wait(p.failures)
 		}
-		if a.end || wait > 0 && !pause(ctx, wait) {
+		if a.end || wait > 0 && !task.Pause(ctx, wait) {
 			return
 		}
 	}
