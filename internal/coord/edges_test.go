@@ -8,6 +8,7 @@ import (
 
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/planner"
 )
 
 // bareLoop is a loop that nothing runs.
@@ -80,4 +81,37 @@ func TestAnEarlierVersionConfirmsNothing(t *testing.T) {
 	require.Contains(t, p.flying.segments, base.SegmentID(7))
 	confirm(3)
 	require.Empty(t, p.flying.segments)
+}
+
+// A leader that is back as another start has not led its segments all the time.
+func TestWhoIsBackAsAnotherStartIsNotFoundAgain(t *testing.T) {
+	l, now := bareLoop(t), time.Unix(1000, 0)
+	seg := &meta.Segment{ID: 7, Replicas: []base.Replica{{Node: "n2"}}} // which start leads it, it does not say
+	ref := base.RangeRef{Topic: base.TopicID{1}, Range: 1}
+	a := l.actives.set(ref, seg, base.TopicConfig{})
+	l.recover.lost(a, base.CauseLeaderFailure, false, now)
+	l.noteLoss("n2", life{boot: 1, lost: gone}, life{boot: 2}, now)
+	require.Equal(t, 1, l.recover.len())
+	l.noteLoss("n2", life{boot: 1, lost: gone}, life{boot: 1}, now)
+	require.Zero(t, l.recover.len())
+}
+
+func TestWhatIsHeldUpBySomethingElseIsNotUnplaced(t *testing.T) {
+	u, now := make(unplaced), time.Unix(1000, 0)
+	u.note(planner.Waiting{Segment: 7, Err: base.Errorf(base.CodeNotEnoughNodes, "place segment", "too few")}, now)
+	require.Len(t, u.list(now), 1)
+	u.note(planner.Waiting{Segment: 7, Err: base.Errorf(base.CodeUnreachable, "recover segment", "nobody is there")}, now)
+	require.Empty(t, u.list(now))
+}
+
+// Dates that are set anew and anew take no more memory than topics.
+func TestAnAgendaKeepsNoOldDates(t *testing.T) {
+	a := newAgenda()
+	for ms := range int64(10_000) {
+		a.set(base.TopicID{1}, ms)
+	}
+	require.LessOrEqual(t, len(a.heap), 66)
+	next, ok := a.next()
+	require.True(t, ok)
+	require.EqualValues(t, 9_999, next)
 }
