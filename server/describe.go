@@ -137,6 +137,8 @@ func (s *Server) topicSummary(t *meta.Topic, shard base.ShardID, leader base.Nod
 			sum.Segments++
 			sum.Records += e.records(seg)
 			sum.Bytes += e.bytes
+			sum.InBytesPerSec += e.inflow.Bytes
+			sum.InRecordsPerSec += e.inflow.Records
 			sum.Partial = sum.Partial || !e.known
 		}
 	}
@@ -156,6 +158,8 @@ func rangeDetail(t *meta.Topic, r *meta.Range, x extents) wire.RangeDetail {
 		d.End = sd.End
 		if seg.State == base.StateActive {
 			d.Leader = seg.Leader().Node
+			in := x.of(seg).inflow
+			d.InBytesPerSec, d.InRecordsPerSec = in.Bytes, in.Records
 		} else if r.State == base.StateSealed {
 			d.Cause, d.SealedMs = seg.Cause, seg.SealedMs
 		}

@@ -27,7 +27,14 @@ type holding struct {
 	durable int64
 	bytes   int64
 	lastMs  int64 // of the last append; 0 = unknown, or none
-	damaged bool  // intact up to durable alone
+	inflow  inflow
+	damaged bool // intact up to durable alone
+}
+
+// inflow is what a range took lately, a second.
+type inflow struct {
+	Bytes   int64 `cbor:"1,keyasint,omitempty"`
+	Records int64 `cbor:"2,keyasint,omitempty"`
 }
 
 // copyKey names one node's copy of a segment.
@@ -42,8 +49,9 @@ type extents map[copyKey]holding
 // extent is how far a segment goes: as committed once it is sealed, as its replicas say while it is active.
 type extent struct {
 	end, bytes int64
-	lastMs     int64 // of the last append; 0 = unknown, or none
-	known      bool  // false: nobody said, and it counts as empty
+	lastMs     int64  // of the last append; 0 = unknown, or none
+	inflow     inflow // of an active segment
+	known      bool   // false: nobody said, and it counts as empty
 }
 
 func (e extent) records(seg *meta.Segment) int64 { return e.end - seg.Base }
@@ -60,7 +68,7 @@ func (x extents) of(seg *meta.Segment) extent {
 			continue
 		}
 		if !best.known || h.commit > best.end {
-			best = extent{end: max(h.commit, seg.Base), bytes: h.bytes, lastMs: h.lastMs, known: true}
+			best = extent{end: max(h.commit, seg.Base), bytes: h.bytes, lastMs: h.lastMs, inflow: h.inflow, known: true}
 		}
 		if i == 0 && h.held {
 			break
@@ -178,7 +186,7 @@ func (q *extentQuestion) take(node base.NodeID, ids []base.SegmentID, a extentsA
 	for _, e := range a.Extents {
 		q.found[copyKey{e.Segment, node}] = holding{
 			disk: a.Disk, boot: a.Boot, held: true,
-			commit: e.Commit, durable: e.Durable, bytes: e.Bytes, lastMs: e.LastAppendMs, damaged: e.Damaged,
+			commit: e.Commit, durable: e.Durable, bytes: e.Bytes, lastMs: e.LastAppendMs, damaged: e.Damaged, inflow: e.Inflow,
 		}
 	}
 	for _, id := range ids {
@@ -195,6 +203,7 @@ func (s *Server) holdingHere(id base.SegmentID) holding {
 		return h
 	}
 	h.held, h.commit, h.durable, h.bytes, h.lastMs = true, info.Commit, info.DurableEnd, info.Bytes, info.LastAppendMs
+	h.inflow = inflow{info.BytesPerSec, info.RecordsPerSec}
 	if info.Damaged {
 		h.damaged, h.durable = true, min(info.DurableEnd, info.DamagedAbove)
 	}
@@ -218,6 +227,7 @@ type segmentExtent struct {
 	Bytes        int64          `cbor:"4,keyasint"`
 	LastAppendMs int64          `cbor:"5,keyasint,omitempty"`
 	Damaged      bool           `cbor:"6,keyasint,omitempty"`
+	Inflow       inflow         `cbor:"7,keyasint,omitzero"`
 }
 
 // takeExtents answers for the segments that are here.
@@ -229,7 +239,7 @@ func (s *Server) takeExtents(_ context.Context, _ *peer.Request, m extentsMessag
 	for _, id := range m.Segments {
 		if h := s.holdingHere(id); h.held {
 			a.Extents = append(a.Extents, segmentExtent{
-				Segment: id, Commit: h.commit, Durable: h.durable, Bytes: h.bytes, LastAppendMs: h.lastMs, Damaged: h.damaged,
+				Segment: id, Commit: h.commit, Durable: h.durable, Bytes: h.bytes, LastAppendMs: h.lastMs, Damaged: h.damaged, Inflow: h.inflow,
 			})
 		}
 	}

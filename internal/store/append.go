@@ -139,6 +139,7 @@ func (s *Store) take(g *segmentLog, p *pending) {
 	c := cost(1, int64(len(p.Bytes)))
 	s.dirty.Add(c)
 	s.cached.Add(c)
+	g.rng.inflow.add(len(p.Bytes), p.End-g.appended, p.AppendMs)
 	g.appended = p.End
 	g.inMemory.Store(p.End)
 	g.bytes += int64(len(p.Bytes))

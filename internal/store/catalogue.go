@@ -20,6 +20,7 @@ type rangeLog struct {
 	mu        sync.Mutex
 	fenced    base.Epoch // appends of this epoch and below are refused, for ever; grows
 	trimmedTo int64      // end of the highest segment that was dropped; grows
+	inflow    meter      // of what was appended
 	dropped   bool       // the drop of the topic was asked for: its record is in the log, or nothing comes before it
 
 	// list holds the durable segments by base, for readers. A new slice replaces it; mu is held for that.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
 )
@@ -93,6 +94,9 @@ func (g *segmentLog) info() (i SegmentInfo, ok bool) {
 	}
 	if i.SealedEnd >= 0 {
 		i.State = base.StateSealed
+	} else {
+		bytes, records := g.rng.inflow.now(time.Now().UnixMilli())
+		i.BytesPerSec, i.RecordsPerSec = int64(bytes), int64(records)
 	}
 	return i, g.opened
 }

@@ -109,6 +109,7 @@ type SegmentInfo struct {
 	SealedEnd                                   int64 // -1 while active
 	SealedCause                                 base.Cause
 	Bytes                                       int64  // of batches, from base to the appended end
+	BytesPerSec, RecordsPerSec                  int64  // that the range took lately; of the active segment alone
 	Records                                     int64  // SealedEnd or appended end, minus base
 	Boot                                        uint64 // the boot in which it was opened
 	Fenced                                      bool   // appends are refused, for ever
