@@ -127,7 +127,7 @@ func (h *Host) lookUp(ca *call) (*conn, *attempt, error) {
 	l := p.lanes[ca.kind.lane()]
 	switch {
 	case l.conn != nil && p.state.Status == Unreachable:
-		return nil, nil, base.Errorf(base.CodeUnreachable, ca.op(), "it has been silent since %s", p.state.Heard.Format("15:04:05.000"))
+		return nil, nil, base.Errorf(base.CodeUnreachable, ca.op(), "it has been silent since %s", h.at(l.conn.heard.Load()).Format("15:04:05.000"))
 	case l.conn != nil:
 		return l.conn, nil, nil
 	case l.pausing:

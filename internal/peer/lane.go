@@ -138,6 +138,9 @@ func (l *lane) settleLocked(err error) {
 	}
 }
 
+// triedFor is how many times RetryFirst a connection lasts at least if it was no mere try.
+const triedFor = 10
+
 // keep is the keeper: it dials while the lane is wanted and has no connection.
 func (h *Host) keep(ctx context.Context, l *lane) {
 	failures := 0
@@ -152,8 +155,9 @@ func (h *Host) keep(ctx context.Context, l *lane) {
 			case <-ctx.Done():
 			}
 			// Who ends connections as fast as they are made is not worth a tight loop; else the first attempt after
-			// a loss comes at once, and finds out whether the process is gone.
-			if failures++; time.Since(c.born) >= h.o.RetryMost {
+			// a loss comes at once, and finds out whether the process is gone. It may have begun a moment ago, and been
+			// waited for long before.
+			if failures++; time.Since(c.born) >= triedFor*h.o.RetryFirst {
 				failures = 0
 			}
 			h.ended(c)
