@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/eastguard/eastguard/internal/term"
 	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/component"
 	"github.com/eastguard/eastguard/tui/keymap"
@@ -309,17 +310,18 @@ func wordly(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z'
 }
 
-// copyName puts the names of what is marked, or selected, on the clipboard.
+// copyName puts the names of what is marked, or selected, on the clipboard, a line each: what a node calls a thing may hold
+// anything, and a clipboard is pasted into shells.
 func (m *model) copyName() tea.Cmd {
 	st := m.state()
 	names := make([]string, 0, len(st.Marked))
 	for id := range st.Marked {
-		names = append(names, id)
+		names = append(names, term.Escape(id))
 	}
 	slices.Sort(names)
 	if len(names) == 0 {
 		if s := page.Get(m.page).About(m.view, st); s.Name != "" {
-			names = []string{s.Name}
+			names = []string{term.Escape(s.Name)}
 		}
 	}
 	return m.copy(strings.Join(names, "\n"))

@@ -15,6 +15,7 @@ import (
 	"github.com/eastguard/eastguard/internal/term"
 	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/feed"
+	"github.com/eastguard/eastguard/tui/page"
 	"github.com/eastguard/eastguard/tui/store"
 	"github.com/eastguard/eastguard/tui/styles"
 )
@@ -318,18 +319,26 @@ func (m *guarded) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 		if _, posted := msg.(mailMsg); posted {
 			msgs = m.mail.take()
 		}
-		cmds, before := make([]tea.Cmd, 0, len(msgs)+1), m.page
+		cmds, before := make([]tea.Cmd, 0, len(msgs)+1), m.shape()
 		for _, msg := range msgs {
 			_, cmd := m.model.Update(msg)
 			cmds = append(cmds, m.posted(cmd))
 		}
-		if m.page != before {
-			cmds = append(cmds, tea.ClearScreen) // nothing of the page before is worth moving about
+		if m.shape() != before {
+			cmds = append(cmds, tea.ClearScreen) // nothing of what was there is worth moving about
 		}
 		cmd = tea.Batch(cmds...)
 	})
 	return next, cmd
 }
+
+// shape is what a screen shares with the next one, unless that is drawn from nothing.
+type shape struct {
+	page          page.ID
+	width, height int
+}
+
+func (m *guarded) shape() shape { return shape{m.page, m.width, m.height} }
 
 // posted is a command whose answer comes by mail: it may take longer than the screen is there.
 func (m *guarded) posted(cmd tea.Cmd) tea.Cmd {
