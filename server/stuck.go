@@ -102,7 +102,7 @@ func checkPlaces(sums []shardSum, missing []base.ShardID, now time.Time) wire.He
 		topic, _, _ := strings.Cut(first.Where, "/")
 		c.Result = wire.HealthFail
 		c.Detail += first.already(now)
-		c.Next = fmt.Sprintf("start the nodes that are down, or add some: eg-cli node list; to go on with fewer copies: eg-cli topic alter %s min_replicas=…", topic)
+		c.Next = fmt.Sprintf("start the nodes that are down, make room where disks are full, or add nodes: eg-cli node list; to go on with fewer copies: eg-cli topic alter %s min_replicas=…", topic)
 	}
 	if len(missing) > 0 || len(sums) == 0 {
 		c.Result = wire.HealthFail

@@ -68,16 +68,18 @@ func (m *mender) init() {
 	m.tokens, m.copies = make(chan struct{}, maxMends), make(map[base.SegmentID]*shortCopy)
 }
 
-// foundShort notes a copy that does not reach its committed end, and begins to mend it.
+// foundShort notes a copy that does not reach its committed end, and begins to mend it. Beyond maxShort it is left until it
+// is told of again.
 func (p *Plane) foundShort(asg meta.Assignment, info store.SegmentInfo) {
 	m := &p.mends
 	m.mu.Lock()
 	_, known := m.copies[asg.Segment]
-	if !known && len(m.copies) < maxShort {
+	noted := !known && len(m.copies) < maxShort
+	if noted {
 		m.copies[asg.Segment] = &shortCopy{asg: asg, left: info.Damaged, pause: mendAgain}
 	}
 	m.mu.Unlock()
-	if known {
+	if !noted {
 		return
 	}
 	p.o.Logger.Warn("copy is short of its segment's end", "range", asg.Ref.String(), "segment", asg.Segment.String(),
