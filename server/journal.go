@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/eastguard/eastguard/internal/base"
 	"github.com/eastguard/eastguard/internal/dataplane"
 	"github.com/eastguard/eastguard/internal/meta"
+	"github.com/eastguard/eastguard/internal/peer"
 	"github.com/eastguard/eastguard/internal/ring"
 	"github.com/eastguard/eastguard/internal/store"
 	"github.com/eastguard/eastguard/internal/telemetry"
@@ -69,8 +71,18 @@ func (s *Server) isNews(shard base.ShardID, events []meta.Event) bool {
 	if len(events) == 0 || events[0].TimeMs < s.started.UnixMilli() {
 		return false
 	}
-	leader, _ := s.host.Leader(shard)
-	return leader == s.id.Node
+	if leader, _ := s.host.Leader(shard); leader != s.id.Node {
+		return false
+	}
+	if _, serves := s.leadAt.get(shard); serves {
+		return true
+	}
+	// It was decided under an earlier leader, whose followers learn of it with whatever comes next. That one has told it,
+	// and its journal is there as long as it lives. Who it was, of several within a moment, is not known here.
+	links := routedPeers{s}.Liveness()
+	return slices.ContainsFunc(s.host.Voters(shard), func(n base.NodeID) bool {
+		return n != s.id.Node && links[n].Status != peer.Reachable
+	})
 }
 
 func metaEvent(shard base.ShardID, e meta.Event) telemetry.Event {
