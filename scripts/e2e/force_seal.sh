@@ -39,7 +39,10 @@ for i in {1..20}; do echo "record-$i"; done | eg publish "$topic" >/dev/null || 
 # One batch a record, so that the damage is of one of them.
 for i in {21..30}; do eg publish "$topic" key "record-$i" >/dev/null || die "nothing is published"; done
 segment=$(ask segment list --topic "$topic" -o json --jq '.[0].id')
-for n in "$lost1" "$lost2" "$survivor"; do bash run_cluster.sh kill "${n#n}" >/dev/null; done
+# At one moment: else those who are left end the segment.
+pids=()
+for n in "$lost1" "$lost2" "$survivor"; do pids+=("$(cat "$EASTGUARD_CLUSTER_DIR/$n/pid")"); done
+kill -9 "${pids[@]}"
 
 log=$(grep -la record-25 "$EASTGUARD_CLUSTER_DIR/$survivor"/data/wal/*.wal) || die "the records are not in the log of $survivor"
 at=$(grep -abo record-25 "$log" | head -n 1 | cut -d : -f 1)
