@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,8 +109,16 @@ func TestTheNodeThatDoesNotAnswerIsNamed(t *testing.T) {
 
 // A change without a request id is not sent again when nobody knows whether it happened; a look is.
 func TestAMoveIsNotSentTwice(t *testing.T) {
+	var mu sync.Mutex // pings come at any time
 	calls := map[wire.Kind]int{}
+	of := func(kind wire.Kind) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return calls[kind]
+	}
 	withMeta(t, func(_ base.NodeID, r *mux.Request) (any, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		calls[r.Kind]++
 		if calls[r.Kind] == 1 && r.Kind != wire.KindPing { // the broker lives, and takes its time
 			return nil, errMute
@@ -122,11 +131,11 @@ func TestAMoveIsNotSentTwice(t *testing.T) {
 		_, err := cl.Admin().BalanceShards(ctx, false)
 		require.ErrorIs(t, err, CodeTimeout)
 		require.Equal(t, OutcomeUnknown, OutcomeOf(err))
-		require.Equal(t, 1, calls[wire.KindBalanceShards])
+		require.Equal(t, 1, of(wire.KindBalanceShards))
 		require.Equal(t, 10*time.Second, time.Since(began), "it has the whole time")
 		_, err = cl.Admin().ListShards(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, 2, calls[wire.KindListShards])
+		require.Equal(t, 2, of(wire.KindListShards))
 	})
 }
 

@@ -15,53 +15,54 @@ const (
 	keptLines  = 2 * 5000             // of a log, the same
 )
 
-// checkWatch finds what no broker answers to a request. Whoever follows a node goes on where it says: numbers that run
-// backwards would have the same events told for ever.
+// answerCheck is what a node answers to who follows it: things with numbers that grow.
+type answerCheck struct {
+	op, thing  string // of the errors
+	node       NodeID
+	most       int    // that were asked for
+	from, next uint64 // the number that was to come next, and that is to come after these
+	more       bool
+}
+
+// checkWatch finds what no broker answers to a request for events.
 func checkWatch(req wire.WatchNodeRequest, resp *wire.WatchNodeResponse) error {
-	if len(resp.Events) > req.MaxEvent {
-		return nonsense("watch", resp.Node, "%d events, where %d were asked for", len(resp.Events), req.MaxEvent)
-	}
-	next := uint64(0)
+	t := answerCheck{op: "watch", thing: "event", node: resp.Node, most: req.MaxEvent, next: resp.Next, more: resp.More}
 	if resp.Boot == req.Boot {
-		next = req.From
+		t.from = req.From
 	}
-	for i := range resp.Events {
-		if seq := resp.Events[i].Seq; seq < next {
-			return nonsense("watch", resp.Node, "event %d, where %d was to come next", seq, next)
-		} else if next = seq + 1; next == 0 {
-			return nonsense("watch", resp.Node, "event %d, which nothing can follow", seq)
-		}
-	}
-	switch {
-	case resp.Next < next:
-		return nonsense("watch", resp.Node, "that event %d comes next, where %d does", resp.Next, next)
-	case resp.More && len(resp.Events) == 0:
-		return nonsense("watch", resp.Node, "that there is more, and nothing of it")
-	}
-	return nil
+	return t.check(len(resp.Events), func(i int) uint64 { return resp.Events[i].Seq })
 }
 
 // checkLogs is the same for lines of a log.
 func checkLogs(req wire.WatchLogsRequest, resp *wire.WatchLogsResponse) error {
-	if len(resp.Lines) > req.MaxLines {
-		return nonsense("read logs", resp.Node, "%d lines, where %d were asked for", len(resp.Lines), req.MaxLines)
-	}
-	next := uint64(0)
+	t := answerCheck{op: "read logs", thing: "line", node: resp.Node, most: req.MaxLines, next: resp.Next, more: resp.More}
 	if resp.Boot == req.Boot {
-		next = req.From
+		t.from = req.From
 	}
-	for i := range resp.Lines {
-		if seq := resp.Lines[i].Seq; seq < next {
-			return nonsense("read logs", resp.Node, "line %d, where %d was to come next", seq, next)
-		} else if next = seq + 1; next == 0 {
-			return nonsense("read logs", resp.Node, "line %d, which nothing can follow", seq)
+	return t.check(len(resp.Lines), func(i int) uint64 { return resp.Lines[i].Seq })
+}
+
+// check looks at n things. Whoever follows a node goes on where it says: numbers that run backwards would have the same
+// things told for ever.
+func (t *answerCheck) check(n int, seq func(i int) uint64) error {
+	if n > t.most {
+		return nonsense(t.op, t.node, "%d %ss, where %d were asked for", n, t.thing, t.most)
+	}
+	next := t.from
+	for i := range n {
+		at := seq(i)
+		if at < next {
+			return nonsense(t.op, t.node, "%s %d, where %d was to come next", t.thing, at, next)
+		}
+		if next = at + 1; next == 0 {
+			return nonsense(t.op, t.node, "%s %d, which nothing can follow", t.thing, at)
 		}
 	}
 	switch {
-	case resp.Next < next:
-		return nonsense("read logs", resp.Node, "that line %d comes next, where %d does", resp.Next, next)
-	case resp.More && len(resp.Lines) == 0:
-		return nonsense("read logs", resp.Node, "that there is more, and nothing of it")
+	case t.next < next:
+		return nonsense(t.op, t.node, "that %s %d comes next, where %d does", t.thing, t.next, next)
+	case t.more && n == 0:
+		return nonsense(t.op, t.node, "that there is more, and nothing of it")
 	}
 	return nil
 }

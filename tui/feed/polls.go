@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/store"
 )
@@ -134,7 +135,7 @@ func (s *session) wait(ctx context.Context, d time.Duration, moved <-chan struct
 	case <-timer.C:
 		return true
 	case <-moved:
-		return sleep(ctx, calm)
+		return task.Pause(ctx, calm)
 	case <-ctx.Done():
 		return false
 	}
@@ -190,7 +191,7 @@ func (s *session) logs(ctx context.Context) {
 		})
 		s.readLogs(reading, shown.Logs)
 		cancel()
-		if !sleep(ctx, calm) {
+		if !task.Pause(ctx, calm) {
 			return
 		}
 	}
@@ -201,7 +202,7 @@ func (s *session) readLogs(ctx context.Context, shown *LogsShown) {
 	anew := true
 	for ev, err := range s.client.Logs(ctx, opts) {
 		if err != nil {
-			sleep(ctx, often)
+			task.Pause(ctx, often)
 			return
 		}
 		if ev.Line == nil && ev.Lost == 0 {

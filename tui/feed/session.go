@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/eastguard/eastguard/internal/base"
+	"github.com/eastguard/eastguard/internal/task"
 	"github.com/eastguard/eastguard/sdk"
 	"github.com/eastguard/eastguard/tui/store"
 )
@@ -211,7 +212,7 @@ func (s *session) poll(ctx context.Context) bool {
 	s.polling = true
 	s.l.send(ctx, store.Message{Hello: &store.Hello{Context: s.l.opts.Context, Seeds: s.seeds, Version: s.l.opts.Version, Polling: "2s"}})
 	s.start(func() {
-		for sleep(ctx, pollOld) {
+		for task.Pause(ctx, pollOld) {
 			ask, cancel := context.WithTimeout(ctx, askTimeout)
 			list, err := s.client.Admin().ListNodes(ask)
 			cancel()
@@ -238,15 +239,4 @@ func (s *session) start(f func()) {
 		defer s.running.Done()
 		f()
 	})
-}
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
